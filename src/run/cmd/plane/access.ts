@@ -39,7 +39,7 @@ const policyKinds = ["clusterroles", "clusterrolebindings", "roles", "rolebindin
   (resource) => ({ group: "rbac.authorization.k8s.io", resource }),
 );
 
-/** Public keys, PEM. */
+/** Files of public keys in PEM that check service account tokens. */
 export interface TokenKeyFiles {
   readonly paths: readonly string[];
   /** Throws when the files cannot be used. */
@@ -55,37 +55,37 @@ interface AccessDeps {
   readonly pki: Pki;
   readonly metrics: MetricSet;
   readonly staticTokens?: StaticTokens;
-  /** Absent: no front proxy is believed. */
+  /** Trusted front proxies. Absent: none is trusted. */
   readonly frontProxy?: RequestHeaderOptions;
-  /** Where the configuration of `authentication` does not say. */
+  /** Paths that anonymous requests may use, where the configuration of `authentication` does not define them. */
   readonly anonymousPaths: readonly string[] | "all";
-  /** Issuers of tokens; absent: none. */
+  /** Issuers of tokens. Absent: none. */
   readonly authentication?: AuthenticationSetup;
-  /** Of this server, in metrics. */
+  /** ID of this server, in metrics. */
   readonly serverId: string;
-  /** By fingerprint: a certificate that this server shows to others. Absent: none is. */
+  /** By fingerprint: whether the certificate is one that this server presents as a client. Absent: none is. */
   readonly isOwnCertificate?: (fingerprint: string) => boolean;
-  /** Absent: Node and RBAC. */
+  /** Configured authorizers. Absent: Node and RBAC. */
   readonly authorization?: AuthorizationSetup;
-  /** Whether tokens of bootstrap Secrets count; absent: they do. */
+  /** Whether tokens of bootstrap Secrets are accepted. Absent: they are. */
   readonly hasBootstrapTokens?: boolean;
-  /** Of service account tokens; absent: upstream's default. */
+  /** Issuer of service account tokens. Absent: upstream's default. */
   readonly issuer?: string;
-  /** Whose service account tokens are good beside it; absent: nobody's. */
+  /** Further issuers whose service account tokens are accepted. Absent: none. */
   readonly olderIssuers?: readonly string[];
-  /** Of the key set, in the discovery document; absent: a path of the issuer. */
+  /** URL of the key set, in the discovery document. Absent: a path of the issuer. */
   readonly keysUrl?: string;
-  /** By which service account tokens are checked beside the signing key; absent: those of `pki`, unchanging. */
+  /** Keys that check service account tokens beside the signing key. Absent: those of `pki`, which do not change. */
   readonly tokenKeyFiles?: TokenKeyFiles;
-  /** How long service account tokens live; absent: as they are asked for. */
+  /** Limits of the lifetime of service account tokens. Absent: tokens live as long as requested. */
   readonly tokenLifetimes?: TokenLifetimes;
-  /** Audiences of tokens for this server; absent: the issuers. */
+  /** Audiences of tokens for this server. Absent: the issuers. */
   readonly apiAudiences?: readonly string[];
-  /** A server that is asked about tokens that nobody here knows; absent: none. */
+  /** Webhook that reviews tokens unknown to this server. Absent: none. */
   readonly tokenWebhook?: TokenWebhookSetup;
 }
 
-/** Upstream's histogram of what is left of the lifetime of clients' certificates, in seconds. */
+/** Upstream's histogram of the remaining lifetime of clients' certificates, in seconds. */
 function lifetimeLeft(metrics: MetricSet): (seconds: number) => void {
   const histogram = metrics.histogram(
     "apiserver_client_certificate_expiration_seconds",
@@ -106,9 +106,9 @@ const localAuthorizers = [
 export interface ServerAccess {
   readonly authenticator: ServerAuthenticator;
   readonly authorizer: Authorizer;
-  /** For admission plugins. */
+  /** Access checks for admission plugins. */
   readonly access: Access;
-  /** What lets others check service account tokens. */
+  /** Public facts by which other programs check service account tokens. */
   readonly issuer: IssuerFacts;
   readonly mintToken: (
     namespace: string,
@@ -116,9 +116,9 @@ export interface ServerAccess {
     request: AnyObject,
     warn: (text: string) => void,
   ) => AnyObject;
-  /** For the Secrets that keep one. */
+  /** Mints the legacy tokens that Secrets hold. */
   readonly mintLegacyToken: LegacyTokens["mint"];
-  /** Ends connections to issuers. */
+  /** Closes the connections to issuers. */
   close(): void;
 }
 
@@ -178,7 +178,7 @@ export function serverAccess(deps: AccessDeps): ServerAccess {
   };
 }
 
-/** Of tokens that live longer than was asked for. */
+/** Counts the use of tokens that are valid for longer than requested. */
 function extendedUseCounter(metrics: MetricSet): (isStale: boolean) => void {
   const stale = metrics.counter(
     "serviceaccount_stale_tokens_total",
@@ -206,7 +206,7 @@ function serviceAccountTokens(deps: AccessDeps): ServiceAccountTokens {
   });
 }
 
-/** Of the data directory they are read once; of an operator's files, whenever these change. */
+/** Returns the older keys. Keys of the data directory are read once, an operator's files again after a change. */
 function olderKeys({ clock, pki, tokenKeyFiles }: AccessDeps): () => readonly string[] {
   const first = pki.serviceAccount.olderPublicKeys;
   return tokenKeyFiles === undefined
@@ -214,7 +214,7 @@ function olderKeys({ clock, pki, tokenKeyFiles }: AccessDeps): () => readonly st
     : renewedFiles(clock, { ...tokenKeyFiles, first });
 }
 
-/** In upstream's order: what is known here first, then what others must be asked. */
+/** Returns the authenticators in upstream's order: local ones first, then those that call other servers. */
 function tokenAuthenticators(
   deps: AccessDeps,
   tokens: ServiceAccountTokens,
@@ -231,7 +231,7 @@ function tokenAuthenticators(
   return all;
 }
 
-/** The configuration file decides where it says anything. */
+/** The configuration file overrides the flag where it defines a rule. */
 function anonymousRule(
   paths: readonly string[] | "all",
   issuers: Issuers | undefined,
@@ -240,7 +240,7 @@ function anonymousRule(
   return (path) => issuers?.mayBeAnonymous(path) ?? byFlag(path);
 }
 
-/** A number that changes whenever an object of one of `kinds` does: what is compiled from them is made anew then. */
+/** Returns a number that changes with every object of `kinds`, so that data compiled from them is rebuilt. */
 export function changesOf(registry: OpenRegistry, kinds: readonly GroupResource[]): () => number {
   const caches = kinds.map((kind) => registry.cache(kind));
   return () => {

@@ -22,7 +22,7 @@ export interface AdmissionConfiguration {
   readonly credentials?: WebhooksDeps["credentials"];
 }
 
-/** The older one is of upstream's first group for such files. */
+/** The older version is of the API group that upstream used first for these files. */
 const apiVersions = ["apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1"];
 const limits = { bytesMax: 1024 * 1024, depthMax: 32, aliasMax: 100 };
 
@@ -31,7 +31,7 @@ const webhookPlugins = {
   ValidatingAdmissionWebhook: "validating",
 } as const;
 
-/** `path` undefined: no file. Of plugins that do not run nothing is read, as upstream. */
+/** Reads the file of admission settings. `path` undefined: no file. Like upstream, ignores plugins that do not run. */
 export function admissionConfiguration(
   path: string | undefined,
   choice: PluginChoice,
@@ -39,7 +39,7 @@ export function admissionConfiguration(
   const plugins = path === undefined ? [] : pluginsOf(path);
   const settings: AdmissionSettings[] = [];
   const credentials = dictionary<(hostPort: string) => ReturnType<typeof credentialsFor>>();
-  // Without a configuration it is refused, too.
+  // EventRateLimit is refused without a configuration too.
   const names = new Set([...plugins.map(({ name }) => name), "EventRateLimit"]);
   for (const name of names) {
     if (!isChosen(name, choice)) continue;
@@ -64,7 +64,7 @@ export function admissionConfiguration(
 
 interface ConfiguredPlugin {
   readonly name: string;
-  /** Undefined: named only. */
+  /** Returns the plugin's configuration. Undefined: the file only names the plugin. */
   readonly value: () => unknown;
 }
 
@@ -83,7 +83,7 @@ function pluginsOf(path: string): readonly ConfiguredPlugin[] {
   }
 }
 
-/** PodNodeSelector's own file, which upstream takes, too. */
+/** Whether the value is PodNodeSelector's own file, which upstream accepts too. */
 function isLegacy(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   return !("kind" in value) && "podNodeSelectorPluginConfig" in value;

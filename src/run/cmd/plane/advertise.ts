@@ -8,7 +8,7 @@ import type { Log } from "#platform/log.ts";
 import { hostAddress } from "#platform/node/host-address.ts";
 
 interface Advertised {
-  /** Absent: no address is known that others could reach. */
+  /** Address for other hosts. Absent: this host has none that they can reach. */
   readonly advertiseAddress?: string;
 }
 

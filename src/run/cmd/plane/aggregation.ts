@@ -1,4 +1,4 @@
-/** The way to aggregated API servers: how their Services are routed, and the certificate shown to them. */
+/** The connection to aggregated API servers: the routing of their Services and the client certificate for them. */
 import { createSecureContext } from "node:tls";
 import type { Lister } from "#api/lister.ts";
 import type { IssuedCertificate } from "#auth/pki.ts";
@@ -22,13 +22,13 @@ export interface AggregationFlags {
 }
 
 export interface AggregationAccess {
-  /** Absent: the front proxy's of `pki`. */
+  /** Client certificate. Absent: the front proxy's certificate of `pki`. */
   readonly client?: IssuedCertificate;
-  /** Endpoints are reached by this server; false: something else routes cluster IPs. Absent: true. */
+  /** Whether this server connects to endpoints. False: another component routes cluster IPs. Absent: true. */
   readonly routesEndpoints?: boolean;
-  /** Instead of sockets; for tests. */
+  /** Transport in place of sockets, for tests. */
   readonly makeTransport?: MakeTransport;
-  /** Absent: as the room has them. */
+  /** Limits of the aggregator. Absent: its defaults. */
   readonly limits?: AggregationLimits;
 }
 

@@ -88,7 +88,7 @@ export async function openApiServer(
   );
 }
 
-/** A plane that has hollow nodes knows what they use. */
+/** A plane with hollow nodes serves their metrics itself. */
 function delegatesOf(options: PlaneOptions, { aggregator, registry }: ServerDeps) {
   const { loops, nodes, stages, hasHollowMetrics = true } = options;
   if (loops === "none" || nodes === 0 || !hasHollowMetrics) return aggregator;
@@ -134,7 +134,7 @@ function planeAdmission(
   return createAdmission(plugins, new AdmissionMetrics(host.clock, metrics));
 }
 
-/** Quota admission writes a status the way a controller would, guarded by what it read. */
+/** Writes a quota's status like a controller, on condition that the object is unchanged since admission read it. */
 async function updateQuota(registry: OpenRegistry, quota: ResourceQuota): Promise<void> {
   const info = must(resourceByPath("", "v1", "resourcequotas"), "quotas are built in");
   const { namespace = "", name = "" } = quota.metadata ?? {};
@@ -161,7 +161,7 @@ function makeGate(
   return measuredGate({ ...host, lookup, configVersion, load }, metrics, config);
 }
 
-/** Upstream's: a quarter of a request's time, a minute at most. */
+/** Maximum wait in a queue. Upstream's rule: a quarter of the request's time, at most a minute. */
 const queueWaitMsMax = 60_000;
 
 function gateConfig(serving: ServingOptions): Partial<GateConfig> {

@@ -1,4 +1,4 @@
-/** What a plane does by itself while it serves: its own objects kept, and scheduler, controllers and hollow nodes. */
+/** The background work of a plane: its own objects, and the scheduler, controllers and hollow nodes. */
 import { given } from "#base/given.ts";
 import { type BootstrapFacts, isReachable } from "#apiserver/bootstrap-objects.ts";
 import { FlowControlKeeper } from "#apiserver/flow-control-keeper.ts";
@@ -25,7 +25,7 @@ import type { Storage } from "./storage.ts";
 
 const masterLeases = { group: "", resource: "masterleases" };
 
-/** Endpoints `kubernetes` of several servers, fairness objects, and this server's identity lease. */
+/** Maintains Endpoints `kubernetes` of several servers, the fairness objects, and this server's identity lease. */
 export async function keepOwnObjects(
   host: SupervisedHost,
   options: PlaneOptions,
@@ -33,7 +33,7 @@ export async function keepOwnObjects(
   parts: Parts,
 ): Promise<void> {
   const { advertise, isOneOfSeveral } = facts;
-  // A server that is alone has one address, and others could not reach it at loopback.
+  // A single server has one address, and at loopback other hosts could not reach it.
   if (isOneOfSeveral === true && isReachable(advertise.host)) {
     const leases = new MasterLeases(stores.of(masterLeases));
     const endpoints = new KubernetesEndpoints({ ...host, catalog, leases }, advertise);
@@ -56,7 +56,7 @@ interface LoopsDeps {
   readonly metrics: MetricSet;
 }
 
-/** Undefined: none were asked for. */
+/** Starts the scheduler, controllers and hollow nodes. Undefined: the options disable them. */
 export async function openLoops(
   host: SupervisedHost,
   options: PlaneOptions,
@@ -82,7 +82,7 @@ export async function openLoops(
   return loops;
 }
 
-/** Undefined: not asked for. Before the loops: nodes register with the port. */
+/** Opens the kubelets' endpoint before the loops, because nodes register with its port. Undefined: it is not configured. */
 async function openKubelets(
   host: SupervisedHost,
   { hollowKubelets: at, pki, stages }: PlaneOptions,

@@ -1,4 +1,4 @@
-/** What the registry's caches tell of themselves, and how long their stores take; named as upstream names it. */
+/** Metrics of the registry's caches and of the duration of store requests, with upstream's names. */
 import type { ResourceCore } from "#registry/cacher.ts";
 import { prefixOfKey, resourceOfPrefix } from "#registry/keys.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
@@ -20,7 +20,7 @@ export function describeCaches(metrics: MetricSet, registry: Pick<OpenRegistry, 
   describeWatchCaches(metrics, registry);
 }
 
-/** What each cache has been told by the store, and where it stands. */
+/** Describes the number of events that each cache received from the store, and its current state. */
 function describeWatchCaches(metrics: MetricSet, registry: Pick<OpenRegistry, "cores">): void {
   const count = (name: string, help: string, of: (core: ResourceCore) => number): void =>
     metrics.gaugeOf(name, help, labels, () => figures(registry, of));
@@ -46,13 +46,13 @@ function describeWatchCaches(metrics: MetricSet, registry: Pick<OpenRegistry, "c
   );
 }
 
-/** Seconds; upstream's. */
+/** Upstream's bucket bounds, in seconds. */
 const requestBounds = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45,
   60,
 ];
 
-/** Of stores that other servers keep; of others there is no series. */
+/** Describes the requests to stores in other servers. Local stores have no series. */
 export function describeStoreRequests(
   metrics: MetricSet,
   stores: Pick<PlaneStores, "observeRequests">,

@@ -1,4 +1,4 @@
-/** What judges and converts objects beyond the built-in kinds and plugins, and the ways to other servers. */
+/** The admission and conversion of objects beyond the built-in kinds and plugins, and the connections to other servers. */
 import { ResourceCatalog } from "#apiserver/catalog.ts";
 import { builtinResources } from "#api/schema/resources.ts";
 import { given } from "#base/given.ts";

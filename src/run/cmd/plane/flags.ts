@@ -1,4 +1,4 @@
-/** An API server's flags, alone (`apiserver`) or in one process with the rest (`up`). */
+/** The flags of an API server, which runs alone (`apiserver`) or in one process with the other components (`up`). */
 import { type Command, InvalidArgumentError } from "commander";
 import type { LogLevel } from "#platform/node/log.ts";
 import type { AggregationFlags } from "./aggregation.ts";
@@ -38,7 +38,7 @@ export interface ApiServerFlags
     AuthenticationFlags,
     AuthorizationFlags,
     ServingFlags {
-  /** Absent: no spans are made. */
+  /** Path of the tracing configuration. Absent: no spans are recorded. */
   readonly tracingConfigFile?: string;
   readonly compactEvery: number;
   readonly logLevel: LogLevel;
@@ -200,7 +200,7 @@ function addRequestHeaderFlags(command: Command): void {
     );
 }
 
-/** One that ends in `/` covers what lies below. */
+/** Parses a list of paths. A path that ends in `/` covers all paths below it. */
 function anonymousPaths(text: string): readonly string[] | "all" {
   if (text === "all") return text;
   const paths = text.split(",").filter((path) => path !== "");

@@ -30,7 +30,7 @@ const verbs = ["get", "list"];
 
 const responseKind = (kind: string) => ({ group, version, kind });
 
-/** Priorities are those of metrics-server's APIService. */
+/** The priorities are those of metrics-server's APIService. */
 const described: RemoteVersion = {
   group,
   version,
@@ -55,7 +55,7 @@ const described: RemoteVersion = {
   ],
 };
 
-/** The plain form of `described`, for `/apis/metrics.k8s.io/v1beta1`. */
+/** The discovery document of `described` for `/apis/metrics.k8s.io/v1beta1`, in the non-aggregated form. */
 const resourceList = {
   kind: "APIResourceList",
   apiVersion: "v1",
@@ -69,7 +69,7 @@ const resourceList = {
   })),
 };
 
-/** `others`, and metrics.k8s.io where they have none. */
+/** Adds metrics.k8s.io to `others`, unless they already serve it. */
 export function withHollowMetrics(
   others: Delegates,
   lookup: Lister,

@@ -15,7 +15,7 @@ import { readOperatorFile } from "../shared/operator-file.ts";
 import { renewedFiles } from "./renewed-files.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
-/** Where they were read: looked at again, as an operator may renew them. */
+/** Paths of the credentials. They are checked for changes, because an operator may renew them. */
 interface KubeletFiles {
   readonly authority?: string;
   readonly certificate?: string;
@@ -23,9 +23,9 @@ interface KubeletFiles {
 }
 
 interface KubeletPems {
-  /** PEM. Absent: the certificates of kubelets are not checked, as upstream. */
+  /** CA of kubelets in PEM. Absent: like upstream, the certificates of kubelets are not checked. */
   readonly authority?: string;
-  /** Absent: one that the cluster's authority issues at the start. */
+  /** Client certificate. Absent: the cluster's CA issues one at the start. */
   readonly client?: IssuedCertificate;
 }
 
@@ -46,7 +46,7 @@ export function readPems({ authority, certificate, key }: KubeletFiles): Kubelet
   };
 }
 
-/** At the start: otherwise each connection would fail, one by one. */
+/** Checks the files at the start. Otherwise each connection would fail on its own. */
 function checkPem(ca: string | undefined, client: IssuedCertificate | undefined): void {
   try {
     const pair = client === undefined ? {} : { cert: client.certificate, key: client.privateKey };
@@ -58,9 +58,9 @@ function checkPem(ca: string | undefined, client: IssuedCertificate | undefined)
 }
 
 interface KubeletCredentials {
-  /** As they are now: renewed files count for new connections. */
+  /** Returns the present credentials. Renewed files take effect for new connections. */
   current(): HostsCredentials;
-  /** By SHA-256 of the certificate, in hex: one that kubelets are shown, or were. */
+  /** Whether the certificate is or was presented to kubelets. `fingerprint`: its SHA-256 in hex. */
   isShown(fingerprint: string): boolean;
 }
 
@@ -92,7 +92,7 @@ export function kubeletCredentials(
   };
 }
 
-/** Bounded by how often an operator renews files while the process runs. */
+/** The set grows only when an operator renews files while the process runs. */
 class ShownCertificates {
   readonly #fingerprints = new Set<string>();
   #last = "";
@@ -109,7 +109,10 @@ class ShownCertificates {
   }
 }
 
-/** Nodes say where it is shown: a writer of their status would be as good as its bearer. */
+/**
+ * Whether the client is in system:masters. A node's status decides where the certificate is presented, so a writer of
+ * that status would gain its rights.
+ */
 export function isMasters({ client }: KubeletIdentity): boolean {
   if (client === undefined) return false;
   const { subject } = new X509Certificate(client.certificate);

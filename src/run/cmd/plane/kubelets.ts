@@ -1,4 +1,4 @@
-/** The way to kubelets, pods and Services: transports, limits, and the certificate this server shows. */
+/** The connections to kubelets, pods and Services: transports, limits, and the client certificate of this server. */
 import type { Kubelets } from "#apiserver/kubelet/deps.ts";
 import { kubeletDefaults } from "#apiserver/kubelet/deps.ts";
 import { OpenStreams } from "#apiserver/kubelet/open-streams.ts";
@@ -26,7 +26,7 @@ export interface KubeletFlags {
 
 export interface KubeletAccess extends KubeletIdentity {
   readonly addressTypes?: readonly string[];
-  /** Until a connection to a kubelet stands. */
+  /** Timeout of the connection set-up to a kubelet, in milliseconds. */
   readonly timeoutMs?: number;
 }
 
@@ -67,9 +67,9 @@ function timeoutOf(text: string): number {
 
 export interface OpenedKubelets {
   readonly kubelets: Kubelets;
-  /** By SHA-256 of a certificate, in hex: this server's own. Absent: none is. */
+  /** Whether a certificate is this server's own. `fingerprint`: its SHA-256 in hex. Absent: none is. */
   readonly isShown?: (fingerprint: string) => boolean;
-  /** Ends idle connections. */
+  /** Closes idle connections. */
   close(): void;
 }
 

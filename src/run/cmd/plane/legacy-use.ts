@@ -1,4 +1,4 @@
-/** Notes on a legacy token's Secret the day of its last use, as upstream: at most one write a day and secret. */
+/** Records the day of a legacy token's last use in its Secret, like upstream: at most one write per day and Secret. */
 import { resourceByPath } from "#api/schema/resources.ts";
 import type { AnyObject } from "#api/object.ts";
 import { must } from "#base/assert.ts";
@@ -8,7 +8,7 @@ import type { OpenRegistry } from "#registry/registry.ts";
 
 const label = "kubernetes.io/legacy-token-last-used";
 
-/** Returns at once; the write follows. What fails is tried with the next use. */
+/** Returns at once and writes in the background. A failed write is repeated at the next use. */
 export function legacyUseNoter(deps: {
   readonly clock: Clock;
   readonly log: Log;

@@ -1,4 +1,4 @@
-/** Where a plane listens, whose client certificates count there, and what it says of itself to its clients. */
+/** The listener of a plane: its address, the accepted client certificates, and the facts that it publishes for clients. */
 import { given } from "#base/given.ts";
 import type { BootstrapFacts } from "#apiserver/bootstrap-objects.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
@@ -51,7 +51,7 @@ function servingParts({ tls, goawayChance, sharesPort }: ServingOptions) {
   return { tls, goawayChance, ...(sharesPort === true && { sharesPort }) };
 }
 
-/** Where clients reach a plane. */
+/** The address at which clients reach a plane. */
 export type Place = Pick<Listening, "address">;
 
 export function bootstrapFacts(options: PlaneOptions, { address }: Place): BootstrapFacts {
@@ -71,7 +71,7 @@ export function bootstrapFacts(options: PlaneOptions, { address }: Place): Boots
   };
 }
 
-/** Files of the listener that change are taken while it serves. @returns what ends that. */
+/** Replaces the listener's files when they change while it serves. @returns a function that stops this. */
 export function renewListener(host: Host, options: PlaneOptions, listening: Listening): () => void {
   const { servingFiles, pki, frontProxy } = options;
   if (servingFiles === undefined) return () => undefined;
@@ -89,7 +89,7 @@ export function renewListener(host: Host, options: PlaneOptions, listening: List
   return renewServing({ ...host, renew, identityOf }, servingFiles);
 }
 
-/** A request that an object leads back here would be asked as this server itself. */
+/** Notes the own addresses. A request that an object directs back here would run with this server's own rights. */
 export function noteListening(
   own: OwnAddresses,
   { advertiseAddress, serviceAddresses: { range } = limits.serviceAddresses }: PlaneOptions,
@@ -98,7 +98,7 @@ export function noteListening(
   noteAddresses(own, { port, advertiseAddress, range });
 }
 
-/** PEM: the authorities of client certificates, that of the nodes' certificates among them. */
+/** Returns the CAs of client certificates in PEM, including the CA of the nodes' certificates. */
 function clientAuthorities({ pki, clientCa, signingAuthority, signers }: PlaneOptions): string {
   const all = new Set([clientCa ?? pki.authority.certificate]);
   for (const signer of clientSigners) {
@@ -108,13 +108,13 @@ function clientAuthorities({ pki, clientCa, signingAuthority, signers }: PlaneOp
   return [...all].map((certificate) => `${certificate.trimEnd()}\n`).join("");
 }
 
-/** Their certificates name a client. */
+/** Signers of client certificates. */
 const clientSigners = [
   "kubernetes.io/kube-apiserver-client",
   "kubernetes.io/kube-apiserver-client-kubelet",
 ];
 
-/** As clients of this machine reach it. */
+/** Returns the URL for clients on this machine. */
 export function urlOf(host: string, { address }: Place): string {
   return `https://${urlHost(host)}:${address.port}`;
 }

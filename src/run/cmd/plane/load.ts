@@ -1,4 +1,4 @@
-/** What lists cost, for priority and fairness: counts and mean sizes of the server's own caches. */
+/** The cost of lists for priority and fairness: numbers and mean sizes of objects in the server's own caches. */
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { GroupResource } from "#api/object.ts";
 import {
@@ -14,12 +14,12 @@ import type { KnownState } from "#watch/cache-state.ts";
 import type { OpenRegistry } from "#registry/registry.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 
-/** What lists cost. Watches are counted by the gate itself. */
+/** Returns the cost of lists. The gate itself counts watches. */
 export function serverLoad(
   registry: OpenRegistry,
   served: readonly ResourceInfo[],
 ): Omit<Load, "watchers"> {
-  // Only of what is served: a path that names nothing must not make a cache.
+  // Only served resources are looked up, because an unknown path must not create a cache.
   const storedIn: ReadonlyMap<string, GroupResource> = new Map(
     served.flatMap(({ group, resource, storage }) =>
       storage === undefined ? [] : [[`${group}/${resource}`, storage] as const],
@@ -40,10 +40,10 @@ export function serverLoad(
   };
 }
 
-/** A namespace's first ones stand for the others. */
+/** Number of a namespace's first objects that are sampled for the mean size. */
 const looksMax = 64;
 
-/** One namespace with large objects makes no list of another one dear. */
+/** Measures one namespace, so that large objects in another one do not raise the cost. */
 function meanBytesIn(state: KnownState, namespace: string): number | undefined {
   let [count, bytes] = [0, 0];
   state.scan(`${namespace}/`, `${namespace}0`, (object) => {
@@ -53,7 +53,7 @@ function meanBytesIn(state: KnownState, namespace: string): number | undefined {
   return count === 0 ? undefined : bytes / count;
 }
 
-/** The gate, with upstream's metrics of what requests take. */
+/** Returns the gate, with upstream's metrics of the cost of requests. */
 export function measuredGate(
   deps: Omit<GateDeps, "observer">,
   metrics: MetricSet,

@@ -38,19 +38,19 @@ import { componentUserAgent } from "../shared/user-agent.ts";
 interface LoopOptions {
   readonly nodes: number;
   readonly metrics: MetricSet;
-  /** Images that hollow nodes cannot pull; absent: as the room has it. */
+  /** Images that hollow nodes cannot pull. Absent: the default of the hollow nodes. */
   readonly unpullable?: ImagePatterns;
-  /** What devices hollow nodes have; absent: none. */
+  /** Devices of hollow nodes. Absent: none. */
   readonly devices?: HollowDevices;
-  /** Absent: pods are moved as fast as the loops go. */
+  /** Limits of pod movements. Absent: the loops move pods without a limit. */
   readonly recovery?: RecoveryLimits;
-  /** What goes wrong with hollow nodes, and when; absent: nothing. */
+  /** Failures of hollow nodes and their times. Absent: none. */
   readonly failures?: readonly ScheduledFailure[];
-  /** Where the kubelets of hollow nodes are served; absent: they have none. */
+  /** Address of the kubelets of hollow nodes. Absent: hollow nodes have no kubelet endpoint. */
   readonly kubelet?: NonNullable<HollowOptions["kubelet"]>;
-  /** Stages that hollow nodes play; absent: none. */
+  /** Stages that hollow nodes run. Absent: none. */
   readonly stages?: StagePlan;
-  /** PEM. */
+  /** Root CA in PEM. */
   readonly rootCa: string;
   readonly mintLegacyToken: LegacyTokens["mint"];
   readonly certificates: SigningOptions;
@@ -63,7 +63,7 @@ export interface Loops {
   readonly controllers: ControllerManager;
   /** Resolves when every hollow node is registered. */
   readonly registered: Promise<void>;
-  /** Resolves when every loop has come to rest. */
+  /** Resolves when every loop has stopped. */
   stop(): Promise<void>;
 }
 
@@ -119,7 +119,7 @@ export function startLoops(
   };
   const scheduler = createScheduler(schedulerDeps, schedulerDefaults);
   const hollow = hollowNodes(host, hollowClients(handler), options);
-  // Controllers and informers are supervised one by one inside.
+  // Controllers and informers supervise each of their parts themselves, so they are not wrapped here.
   const run = (name: string, f: () => Promise<void>): Promise<void> =>
     host.supervisor.run(name, signal, f);
   const running = [
@@ -140,7 +140,7 @@ export function startLoops(
   };
 }
 
-/** One for scheduler and controllers; undefined: their writes go as they come. */
+/** Returns the budget that the scheduler and the controllers share. Undefined: their writes are not limited. */
 function recoveryOf(
   host: SupervisedHost,
   client: Client,

@@ -1,4 +1,4 @@
-/** What decides a plane, beyond the host it runs on. */
+/** The options of a plane, apart from its host. */
 import type { Tracing } from "./tracing/setup.ts";
 import type { TokenLifetimes } from "#auth/token-request.ts";
 import type { AuthenticationSetup } from "./authentication/setup.ts";
@@ -33,95 +33,95 @@ export interface PlaneOptions extends StoreOptions {
   readonly host: string;
   readonly port: number;
   readonly nodes: number;
-  /** Images that hollow nodes cannot pull; absent: as the room has it. */
+  /** Images that hollow nodes cannot pull. Absent: the default of the hollow nodes. */
   readonly unpullable?: ImagePatterns;
-  /** Pods a second that scheduler and controllers move by themselves; absent: not paced. */
+  /** Pods per second that the scheduler and the controllers may move on their own. Absent: no limit. */
   readonly recovery?: RecoveryLimits;
-  /** What devices hollow nodes have; absent: none. */
+  /** Devices of hollow nodes. Absent: none. */
   readonly devices?: HollowDevices;
-  /** What goes wrong with hollow nodes, and when; absent: nothing. */
+  /** Failures of hollow nodes and their times. Absent: none. */
   readonly failures?: readonly ScheduledFailure[];
-  /** Where the kubelets of hollow nodes are served; absent: they have none. */
+  /** Address of the kubelets of hollow nodes. Absent: hollow nodes have no kubelet endpoint. */
   readonly hollowKubelets?: KubeletAddress;
-  /** Stages that hollow nodes play; absent: none. */
+  /** Stages that hollow nodes run. Absent: none. */
   readonly stages?: StagePlan;
-  /** metrics.k8s.io of hollow nodes is answered here; absent: it is. */
+  /** Whether this server serves metrics.k8s.io for hollow nodes. Absent: it does. */
   readonly hasHollowMetrics?: boolean;
-  /** History kept at least; absent: as limits.ts has it. */
+  /** Minimum time for which history is kept, in milliseconds. Absent: the value in limits.ts. */
   readonly compactPeriodMs?: number;
-  /** TLS, headers, seats and times of the port; absent: upstream's defaults. */
+  /** TLS, headers, seats and timeouts of the port. Absent: upstream's defaults. */
   readonly serving?: ServingOptions;
-  /** Threads that serve the port in place of this one; absent: this one serves it. */
+  /** Threads that serve the port in place of this one. Absent: this thread serves it. */
   readonly workers?: WorkersPlan;
-  /** /metrics of all threads; absent: this one's alone. */
+  /** Returns the /metrics page of all threads. Absent: the page of this thread only. */
   readonly metricsPage?: () => Promise<readonly Uint8Array[]>;
   readonly audit?: Audit;
   /** Lines of `--token-auth-file`. */
   readonly staticTokens?: StaticTokens;
-  /** Front proxies that may name users in headers; absent: none. */
+  /** Front proxies that may name users in headers. Absent: none. */
   readonly frontProxy?: FrontProxyTrust;
-  /** How kubelets are reached; absent: as they say, their certificates unchecked. */
+  /** Connection settings for kubelets. Absent: their advertised addresses, without a check of their certificates. */
   readonly kubelet?: KubeletAccess;
-  /** Instead of what `kubelet` says: the caller's own way to nodes; closed at the stop. */
+  /** The caller's own connections to nodes in place of `kubelet`. They are closed at the stop. */
   readonly kubelets?: OpenedKubelets;
-  /** How aggregated API servers are reached; absent: at their endpoints, by the front proxy's certificate. */
+  /** Connection settings for aggregated API servers. Absent: their endpoints, with the front proxy's certificate. */
   readonly aggregation?: AggregationAccess;
-  /** Built-in kinds that are served; absent: every version of all of them. */
+  /** Built-in kinds that are served. Absent: every version of all of them. */
   readonly resources?: readonly ResourceInfo[];
-  /** As flags set them; absent: those that may be switched are off. For the metrics alone. */
+  /** Feature gates of the flags, for the metrics only. Absent: every gate that can be switched is off. */
   readonly featureGates?: readonly string[];
-  /** Absent: upstream's default plugins, and NodeRestriction. */
+  /** Admission plugins. Absent: upstream's default plugins and NodeRestriction. */
   readonly admissionPlugins?: PluginChoice;
-  /** Configurations of plugins; absent: none. */
+  /** Configurations of plugins. Absent: none. */
   readonly admission?: AdmissionConfiguration;
-  /** Instead of connections over this host's network to webhooks. */
+  /** Transport to webhooks in place of connections over this host's network. */
   readonly webhooks?: OpenTransport;
-  /** Issuers of tokens, and where anonymous may go; absent: no issuers. */
+  /** Issuers of tokens, and the paths for anonymous requests. Absent: no issuers. */
   readonly authentication?: AuthenticationSetup;
-  /** Where a request without a credential is system:anonymous, and not 401; absent: everywhere. */
+  /** Paths where a request without a credential is system:anonymous instead of a 401. Absent: everywhere. */
   readonly anonymousPaths?: readonly string[] | "all";
-  /** Who is asked what a user may do; absent: Node and RBAC. */
+  /** Configured authorizers. Absent: Node and RBAC. */
   readonly authorization?: AuthorizationSetup;
-  /** Whether tokens of bootstrap Secrets count; absent: they do. */
+  /** Whether tokens of bootstrap Secrets are accepted. Absent: they are. */
   readonly hasBootstrapTokens?: boolean;
-  /** What certificate requests are signed by, read at each; absent: the authority of `pki`. */
+  /** Returns the CA that signs certificate requests. It is read for each one. Absent: the CA of `pki`. */
   readonly signingAuthority?: (signer: string) => IssuedCertificate;
-  /** Signers that it signs for; absent: all of kubernetes.io. */
+  /** Signer names that this CA signs for. Absent: all of kubernetes.io. */
   readonly signers?: ReadonlySet<string>;
-  /** The longest lifetime of such a certificate; absent: as limits.ts has it. */
+  /** Maximum lifetime of such a certificate. Absent: the value in limits.ts. */
   readonly signingLifetimeMs?: number;
-  /** PEM of the authority that pods check this server by; absent: that of `pki`. */
+  /** CA in PEM by which pods check this server. Absent: the CA of `pki`. */
   readonly rootCa?: string;
-  /** Where Endpoints `kubernetes` says the server is; absent: `host`, unless that is loopback. */
+  /** Address of this server in Endpoints `kubernetes`. Absent: `host`, unless that is loopback. */
   readonly advertiseAddress?: string;
-  /** Of certificates and authorities that may be replaced while it serves; absent: none is. */
+  /** Files of certificates and CAs that may be replaced while the plane serves. Absent: none. */
   readonly servingFiles?: ServingFiles;
-  /** Of keys that check service account tokens, which may be replaced while it serves; absent: none is. */
+  /** Files of keys that check service account tokens, which may be replaced while the plane serves. Absent: none. */
   readonly tokenKeyFiles?: TokenKeyFiles;
-  /** PEM: authorities of client certificates; absent: the authority of `pki`. */
+  /** CAs of client certificates in PEM. Absent: the CA of `pki`. */
   readonly clientCa?: string;
-  /** Of service account tokens; absent: as access.ts has it. */
+  /** Issuer of service account tokens. Absent: the default in access.ts. */
   readonly issuer?: string;
-  /** Whose service account tokens are good beside it; absent: nobody's. */
+  /** Further issuers whose service account tokens are accepted. Absent: none. */
   readonly olderIssuers?: readonly string[];
-  /** Where others get the keys of these tokens; absent: a path of the issuer. */
+  /** URL of the keys of these tokens for other programs. Absent: a path of the issuer. */
   readonly keysUrl?: string;
-  /** Spans of requests; absent: none are made. */
+  /** Tracing of requests. Absent: no spans are recorded. */
   readonly tracing?: Tracing;
-  /** How long service account tokens live; absent: as they are asked for. */
+  /** Limits of the lifetime of service account tokens. Absent: tokens live as long as requested. */
   readonly tokenLifetimes?: TokenLifetimes;
-  /** Audiences of tokens for this server; absent: the issuers. */
+  /** Audiences of tokens for this server. Absent: the issuers. */
   readonly apiAudiences?: readonly string[];
-  /** A server that is asked about tokens that nobody here knows; absent: none. */
+  /** Webhook that reviews tokens unknown to this server. Absent: none. */
   readonly tokenWebhook?: TokenWebhookSetup;
-  /** Absent: as limits.ts has them. */
+  /** Ranges of Service addresses and node ports. Absent: the values in limits.ts. */
   readonly serviceAddresses?: ServiceAddressOptions;
-  /** Absent: as limits.ts has it. */
+  /** Time to live of events. Absent: the value in limits.ts. */
   readonly eventTtlSeconds?: number;
-  /** Host by which this server is known to others, in an identity lease; absent: it has none. */
+  /** Host name of this server in its identity lease. Absent: it has no such lease. */
   readonly identity?: string;
-  /** Other API servers serve the same storage: Endpoints `kubernetes` lists all that hold a master lease. */
+  /** Whether other API servers share the storage, so that Endpoints `kubernetes` lists all holders of a master lease. */
   readonly isOneOfSeveral?: boolean;
-  /** The API alone: no scheduler, controllers or nodes. Absent: all of them. */
+  /** "none": the API alone, without scheduler, controllers or nodes. Absent: all of them. */
   readonly loops?: "none";
 }

@@ -23,12 +23,12 @@ export class OwnAddresses {
     this.#interfaces = interfaces;
   }
 
-  /** At every address of this machine. */
+  /** Adds a port at every address of this machine. */
   addPort(port: number): void {
     this.#ports.add(port);
   }
 
-  /** Something leads from there to a port of ours: an address that is advertised, a Service's. */
+  /** Adds an address and port that route to this server, such as an advertised address or a Service's. */
   addRoute(address: string, port: number): void {
     if (isIP(address) !== 0) this.#routes.push({ addresses: listOf([address]), port });
   }
@@ -40,7 +40,7 @@ export class OwnAddresses {
   }
 }
 
-/** With loopback, and the addresses that lead there, too. */
+/** Adds loopback and the unspecified addresses, which reach the machine too. */
 function machineList(addresses: readonly string[]): BlockList {
   const list = listOf([...addresses, "0.0.0.0", "::", "::1"]);
   list.addSubnet("127.0.0.0", 8);
@@ -66,7 +66,7 @@ function withoutZone(address: string): string {
   return address.replace(/%.*$/s, "");
 }
 
-/** Read when asked: a machine gets new ones while it runs. */
+/** Read at each call, because a machine can get new addresses at any time. */
 function interfaceAddresses(): readonly string[] {
   return Object.values(networkInterfaces()).flatMap((list) =>
     (list ?? []).map(({ address }) => address),

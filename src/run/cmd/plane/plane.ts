@@ -44,22 +44,22 @@ import type { SharedOptions } from "./workers/messages.ts";
 import { ServingPool } from "./workers/pool.ts";
 
 export interface Plane {
-  /** `https://127.0.0.1:6443`. */
+  /** URL of the API server, such as `https://127.0.0.1:6443`. */
   readonly url: string;
-  /** Takes the ports of other listeners of the same process. */
+  /** Addresses of this process. Other listeners of the process add their ports. */
   readonly ownAddresses: OwnAddresses;
-  /** As cluster-admin, without a socket. */
+  /** Client with cluster-admin rights that uses no socket. */
   readonly client: Client;
-  /** As this user, without a socket. */
+  /** Returns a client with this user's rights that uses no socket. */
   readonly clientAs: (user: string) => Client;
-  /** Resolves when every hollow node is registered; the API is ready before that. */
+  /** Resolves when every hollow node is registered. The API is ready before that. */
   readonly registered: Promise<void>;
-  /** Resolves when the store had to stop (disk): the process must end. */
+  /** Resolves when the store had to stop, for example after a disk failure. The process must then end. */
   readonly failed: Promise<Error>;
   stop(): Promise<void>;
 }
 
-/** A start that fails closes what it had opened, then rejects with the cause. `parts`: where the plane's parts go. */
+/** Starts a plane and adds its parts to `parts`. A failed start closes everything it opened, then rejects with the cause. */
 export function startPlane(
   given: Host,
   options: PlaneOptions,
@@ -80,7 +80,7 @@ async function openPlane(
   const pool = poolOf(host, options);
   const opened = await openServer(host, withPool(options, pool), parts);
   const { server, start, repair, access, metrics, stores, ownAddresses } = opened;
-  // No number is given out before those of the stored Services are reserved.
+  // The addresses and ports of stored Services are reserved before new ones are allocated.
   await repair.run();
   const listening = await openPort(host, options, { ...opened, pool }, parts);
   noteListening(ownAddresses, options, listening);
@@ -107,7 +107,7 @@ async function openPlane(
   };
 }
 
-/** A thread that serves the port of a plane of another thread; `link`: to that one. @returns how it can fail. */
+/** Opens a thread that serves the port of another thread's plane. `link`: the connection to that thread. @returns its failure. */
 export async function openServingThread(
   host: SupervisedHost,
   options: PlaneOptions,
@@ -141,7 +141,7 @@ type OpenedServer = Storage &
     readonly repair: OpenServiceNumbers["repair"];
   };
 
-/** All of an API server but its port. */
+/** Opens an API server without its port. */
 async function openServer(
   host: SupervisedHost,
   options: PlaneOptions,
@@ -188,7 +188,7 @@ function poolOf(host: SupervisedHost, { workers }: PlaneOptions): ServingPool | 
   return workers === undefined ? undefined : new ServingPool(host, workers);
 }
 
-/** This thread's store is read by the workers; it has no port, and so a registry for itself alone. */
+/** With workers, this thread's store feeds them. The thread has no port, so its registry serves only itself. */
 function withPool(options: PlaneOptions, pool: ServingPool | undefined): PlaneOptions {
   if (pool === undefined || options.workers === undefined) return options;
   const { workers, serving, loops } = options;
@@ -201,7 +201,7 @@ function withPool(options: PlaneOptions, pool: ServingPool | undefined): PlaneOp
   };
 }
 
-/** The first thread's: with loops beside it, it has clients of its own. */
+/** Returns the first thread's share of seats. With loops in this process, it has clients of its own and counts as one more holder. */
 function seatShare(workers: number, loops: PlaneOptions["loops"]): Share {
   return { index: workers, count: loops === "none" ? workers : workers + 1 };
 }
@@ -210,7 +210,7 @@ interface PortDeps extends OpenedServer {
   readonly pool: ServingPool | undefined;
 }
 
-/** Served by this thread, or by the workers. */
+/** Opens the port in this thread, or in the workers. */
 async function openPort(
   host: SupervisedHost,
   options: PlaneOptions,
@@ -218,7 +218,7 @@ async function openPort(
   parts: Parts,
 ): Promise<Place> {
   if (pool === undefined) return openListener(host, options, opened, parts);
-  // Listening together they would not find out that the port is another process's.
+  // Workers share the port, so they would not notice that another process already listens on it.
   const address = await freePort({ host: options.host, port: options.port });
   const { metrics } = opened;
   const { count } = seatShare(options.workers?.count ?? 1, options.loops);
@@ -244,7 +244,7 @@ function sharedOptions(options: PlaneOptions, port: number): SharedOptions {
   };
 }
 
-/** Balancers see that it is not ready, and go elsewhere, before it stops. */
+/** Reports not ready before the stop, so that load balancers choose another server. */
 async function leave(
   host: Host,
   { serving }: PlaneOptions,
@@ -265,7 +265,7 @@ function hostWithSupervisor(given: Host): SupervisedHost {
 
 const administrator = { name: "kubernetes-admin", groups: [groups.masters] };
 
-/** Clients that come before the bootstrap objects are there find an API without them, not an error. */
+/** Clients that connect before the bootstrap objects exist get an API without these objects instead of an error. */
 async function openListener(
   host: SupervisedHost,
   options: PlaneOptions,

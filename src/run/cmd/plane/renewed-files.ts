@@ -8,7 +8,7 @@
 import { statSync } from "node:fs";
 import type { Clock } from "#platform/clock.ts";
 
-/** Upstream's reloads take from a second to five minutes. */
+/** Interval between two checks of the files. Upstream's reloads take from a second to five minutes. */
 const lookEveryMs = 5_000;
 
 interface Renewed<T> {
@@ -32,13 +32,13 @@ export function renewedFiles<T>(clock: Clock, { paths, first, read }: Renewed<T>
       value = read();
       seen = stamp;
     } catch {
-      // Looked at again, and refused by name if the process is started with them.
+      // Unusable files are checked again later. A start with them would be refused with their name.
     }
     return value;
   };
 }
 
-/** Changes with each replacement: a file that takes another's place has another inode. */
+/** Returns a text that changes with each replacement, because a replaced file has another inode. */
 function stampOf(paths: readonly string[]): string {
   return paths.map(stampOfOne).join(";");
 }

@@ -1,4 +1,4 @@
-/** `--requestheader-*`: front proxies that say in headers who a request is from. */
+/** `--requestheader-*`: front proxies that name the user of a request in headers. */
 import { X509Certificate } from "node:crypto";
 import type { RequestHeaderOptions } from "#auth/request-header.ts";
 import { readOperatorFile } from "../shared/operator-file.ts";
@@ -14,11 +14,11 @@ export interface RequestHeaderFlags {
 }
 
 export interface FrontProxyTrust extends RequestHeaderOptions {
-  /** PEM. */
+  /** CA of front proxies' certificates in PEM. */
   readonly clientCa: string;
 }
 
-/** Undefined: no front proxy is believed. @throws UsageError */
+/** Returns the trusted front proxies. Undefined: none is trusted. @throws UsageError */
 export function frontProxyTrust(flags: RequestHeaderFlags): FrontProxyTrust | undefined {
   const lists = {
     "requestheader-allowed-names": flags.requestheaderAllowedNames,

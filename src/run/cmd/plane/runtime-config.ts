@@ -14,10 +14,10 @@ import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import { builtinResources } from "#api/schema/resources.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
-/** Values by key, both as they were given. */
+/** Values by key, both unchanged from the flag. */
 export type RuntimeConfig = ReadonlyMap<string, string>;
 
-/** Adds `text` to what earlier flags of the same name said. A key without a value has an empty one. */
+/** Adds `text` to the values of earlier flags of the same name. A key without a value gets an empty one. */
 export function runtimeConfig(text: string, earlier: RuntimeConfig): RuntimeConfig {
   const config = new Map(earlier);
   for (const pair of text.split(",").filter((part) => part !== "")) {
@@ -27,7 +27,7 @@ export function runtimeConfig(text: string, earlier: RuntimeConfig): RuntimeConf
   return config;
 }
 
-/** In the order in which they apply: a later one counts more. */
+/** Patterns of versions, in the order in which they apply. A later one overrides an earlier one. */
 const versionPatterns: Readonly<Record<string, RegExp>> = {
   "api/all": /^/,
   "api/ga": /^v\d+$/,
@@ -37,7 +37,7 @@ const versionPatterns: Readonly<Record<string, RegExp>> = {
 
 const noGates: ReadonlySet<string> = new Set();
 
-/** The gate of each; that of PodCertificateRequest is left out, which is of the same version as another. */
+/** By group version: its feature gate. PodCertificateRequest's gate is omitted, because it shares a version with another one. */
 const gatedVersions: Readonly<Record<string, string>> = {
   "certificates.k8s.io/v1alpha1": "ClusterTrustBundle",
   "certificates.k8s.io/v1beta1": "ClusterTrustBundle",
@@ -45,7 +45,7 @@ const gatedVersions: Readonly<Record<string, string>> = {
   "storagemigration.k8s.io/v1beta1": "StorageVersionMigrator",
 };
 
-/** Known to 1.36 and served by nothing: naming one is no mistake, and changes nothing. */
+/** Versions that Kubernetes 1.36 knows but no server serves. Naming one is allowed and has no effect. */
 const retiredVersions: Readonly<Record<string, readonly string[]>> = {
   "admission.k8s.io": ["v1", "v1beta1"],
   "apiextensions.k8s.io": ["v1beta1"],
@@ -66,7 +66,7 @@ const retiredVersions: Readonly<Record<string, readonly string[]>> = {
   "storage.k8s.io": ["v1alpha1"],
 };
 
-/** The built-in kinds to serve. @throws UsageError with upstream's text. */
+/** Returns the built-in kinds to serve. @throws UsageError with upstream's text. */
 export function servedResources(
   given: RuntimeConfig,
   gates: ReadonlySet<string> = noGates,
@@ -82,7 +82,7 @@ export function servedResources(
   throw refusal(`API group/version ${aggregatorGroup}/v1 must be enabled`);
 }
 
-/** `v1` and what is below it mean the whole core group; `api/legacy` means nothing any more. */
+/** Maps `v1` and keys below it to the whole core group. Drops `api/legacy`, which has no effect any more. */
 function withCoreKeys(given: RuntimeConfig): RuntimeConfig {
   const config = new Map<string, string>();
   for (const [key, value] of given) {
@@ -110,13 +110,13 @@ function isServed(
   return last === undefined ? /^v\d+$/.test(version) : last === "true";
 }
 
-/** Found before anything is applied; the refusal names them all. */
+/** Returns all faults before any value is applied. The error message names all of them. */
 function configFaults(config: RuntimeConfig): readonly string[] {
   const conflict = flowControlConflict(config);
   return [...(conflict === undefined ? [] : [conflict]), ...keyFaults(config)];
 }
 
-/** Priority and fairness cannot be switched off, and its objects are of v1. */
+/** Priority and fairness cannot be switched off, and its objects need v1. */
 function flowControlConflict(config: RuntimeConfig): string | undefined {
   const keys = ["flowcontrol.apiserver.k8s.io/v1", "api/ga", "api/all"];
   const key = keys.find((one) => config.get(one) === "true" || config.get(one) === "false");
@@ -139,7 +139,7 @@ function keyFaults(config: RuntimeConfig): readonly string[] {
   return unknown.length === 0 ? [] : [`unknown api groups ${sortedTexts(unknown).join(",")}`];
 }
 
-/** What single group-versions and resources are switched to. @throws UsageError for the first mistake. */
+/** Returns the settings of single group versions and resources. @throws UsageError for the first mistake. */
 function preferences(config: RuntimeConfig): ReadonlyMap<string, boolean> {
   for (const key of Object.keys(versionPatterns)) {
     const value = config.get(key) ?? "true";
@@ -187,7 +187,7 @@ function groupVersionText({ group, version }: GroupVersion): string {
   return group === "" ? version : `${group}/${version}`;
 }
 
-/** By group: what 1.36 knows, served or not. */
+/** By group: the versions that Kubernetes 1.36 knows, served or not. */
 const registeredVersions: ReadonlyMap<string, ReadonlySet<string>> = registered();
 
 function registered(): ReadonlyMap<string, ReadonlySet<string>> {
@@ -201,7 +201,7 @@ function registered(): ReadonlyMap<string, ReadonlySet<string>> {
   return versions;
 }
 
-/** As Go reads them. */
+/** Boolean texts, as Go parses them. */
 const booleans: ReadonlyMap<string, boolean> = new Map([
   ...["1", "t", "T", "TRUE", "true", "True"].map((text) => [text, true] as const),
   ...["0", "f", "F", "FALSE", "false", "False"].map((text) => [text, false] as const),
@@ -211,12 +211,12 @@ function sortedTexts(texts: readonly string[]): readonly string[] {
   return [...new Set(texts)].sort();
 }
 
-/** Upstream's text behind the flag's name. */
+/** Returns an error with upstream's text behind the flag's name. */
 function refusal(text: string): UsageError {
   return new UsageError(`--runtime-config: ${text}`);
 }
 
-/** As upstream writes several errors. */
+/** Joins several errors in upstream's format. */
 function aggregate(faults: readonly string[]): string {
   return faults.length === 1 ? faults.join() : `[${faults.join(", ")}]`;
 }

@@ -1,4 +1,4 @@
-/** An API server's options from its flags: what is wrong with one of them is said before anything is opened. */
+/** An API server's options from its flags. Every fault of a flag is reported before anything is opened. */
 import { given } from "#base/given.ts";
 import { choiceFault, type PluginChoice } from "#admission/plugin-choice.ts";
 import type { TokenLifetimes } from "#auth/token-request.ts";
@@ -28,7 +28,7 @@ import { UsageError } from "../shared/usage-error.ts";
 
 type ServerOptions = Partial<PlaneOptions> & Pick<PlaneOptions, "anonymousPaths">;
 
-/** The audit log, where one is asked for, becomes one of `parts`. Throws UsageError. */
+/** Returns the options. An audit log, where configured, is added to `parts`. Throws UsageError. */
 export async function serverOptions(
   host: Host,
   flags: ApiServerFlags & { readonly serviceAccountIssuer?: readonly string[] },
@@ -78,7 +78,7 @@ async function tracingOf(
   return openTracing(host, path, parts);
 }
 
-/** Upstream's warnings of flags that do not fit together. */
+/** Logs upstream's warnings about flags that do not fit together. */
 function tokenLifetimes({ log }: Host, flags: ApiServerFlags): TokenLifetimes {
   const maxSeconds = Math.floor(flags.serviceAccountMaxTokenExpiration / 1_000);
   const extend = flags.serviceAccountExtendTokenExpiration;

@@ -9,15 +9,15 @@ export interface QuotaFlags {
   readonly quotaObjects?: number;
 }
 
-/** A pod costs some 17 KB of a plane that also runs controllers and scheduler, with its events and the work on it. */
+/** Heap per object. A pod takes some 17 KB in a plane with controllers and scheduler, including its events and work on it. */
 const heapBytesPerObject = 16 * 1024;
-/** Parsed, and held by informers, an object takes up to four times its bytes. */
+/** Heap per stored byte. An object that is parsed and held by informers takes up to four times its bytes. */
 const heapBytesPerByte = 8;
-/** The smallest that a bootstrapped plane runs with. */
+/** Minimum with which a bootstrapped plane runs. */
 const objectsMin = 2_000;
 const bytesMin = 16 * 2 ** 20;
 
-/** `heapBytes`: at which the process would end. */
+/** Derives the quota from the heap. `heapBytes`: the heap size at which the process would end. */
 export function stateQuota(
   { quotaBackendBytes, quotaObjects }: QuotaFlags,
   heapBytes: number,

@@ -1,4 +1,4 @@
-/** Where a plane's objects lie, and what reads them: stores, threads, registry, and the numbers of Services. */
+/** The storage of a plane and its readers: stores, threads, registry, and the allocations of Services. */
 import { fieldValue } from "#api/selectors/selectable-fields.ts";
 import {
   openServiceNumbers,
@@ -26,7 +26,7 @@ export interface Storage {
   readonly stores: PlaneStores;
   readonly registry: OpenRegistry;
   readonly threads: Threads;
-  /** Of the process, the stores and the caches; the server adds its own. */
+  /** Metrics of the process, the stores and the caches. The server adds its own. */
   readonly metrics: MetricSet;
 }
 
@@ -48,7 +48,7 @@ export async function openStorage(
   );
   const metrics = processMetricSet(options.featureGates);
   metrics.figuresOf(() => storeMetrics(stores.main.stats()));
-  // An etcd that keeps everything tells of itself.
+  // An etcd that holds all objects has its own metrics.
   if (options.openStore === undefined) describeOwnStore(metrics, stores);
   describeStoreRequests(metrics, stores);
   describeCaches(metrics, registry);

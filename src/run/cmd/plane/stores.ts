@@ -19,25 +19,25 @@ import * as limits from "../shared/limits.ts";
 import { stateQuota } from "./state-quota.ts";
 
 interface StoreElsewhere {
-  /** By storage group and name. */
+  /** Whether the store holds a resource, by storage group and name. */
   readonly holds: (resource: GroupResource) => boolean;
   readonly open: (host: Host, atRest?: AtRest) => Promise<OpenedStore>;
 }
 
 export interface StoreOptions {
-  /** Where the store lives; absent: in memory, gone at the end. */
+  /** Directory of the store. Absent: the state is in memory and lost at the end. */
   readonly storeDirectory?: string;
-  /** What that store takes; absent: what the heap carries. */
+  /** Quota of that store. Absent: as much as the heap allows. */
   readonly stateQuota?: StateQuota;
-  /** Instead of a store of its own: one that the caller opens, which is closed at the stop. */
+  /** Opens the caller's store in place of an own one. It is closed at the stop. */
   readonly openStore?: (host: Host, atRest?: AtRest) => Promise<OpenedStore>;
-  /** Threads of this process that read the store; absent: this one alone does. */
+  /** Threads of this process that read the store. Absent: only this thread reads it. */
   readonly readers?: ReaderFeed;
-  /** Threads that each have a registry of their own: they share the memory that one would have for its next readers. */
+  /** Number of threads with their own registry. They share the memory that a single one would have for its next readers. */
   readonly registries?: number;
-  /** How values are encrypted at rest; absent: they are not. */
+  /** Encryption of values at rest. Absent: values are not encrypted. */
   readonly encryption?: Encryption;
-  /** Resources that live in other stores; absent: none do. */
+  /** Resources in other stores. Absent: none. */
   readonly elsewhere?: readonly StoreElsewhere[];
 }
 
@@ -54,7 +54,7 @@ type RegistryTimes = Pick<
 
 export class PlaneStores {
   readonly main: OpenedStore;
-  /** Resolves when one of them had to stop. */
+  /** Resolves when one of the stores had to stop. */
   readonly failed: Promise<Error>;
   readonly #parts: readonly StorePart[];
   readonly #registries: number;
@@ -66,7 +66,7 @@ export class PlaneStores {
     this.failed = Promise.race(this.#all.map(({ failed }) => failed));
   }
 
-  /** Rejects when one cannot be opened; the others are closed then. */
+  /** Opens all stores. Rejects when one cannot be opened, after closing the others. */
   static async open(host: Host, options: StoreOptions): Promise<PlaneStores> {
     const main = await openMain(host, options);
     const parts: StorePart[] = [];
@@ -84,22 +84,22 @@ export class PlaneStores {
     return [this.main, ...this.#parts.map(({ store }) => store)];
   }
 
-  /** Why each does not answer at present; the main one is the first. */
+  /** Returns a function per store, the main one first, that says why the store does not answer at present. */
   problems(): readonly (() => string | undefined)[] {
     return this.#all.map((store) => () => store.problem());
   }
 
-  /** Requests to stores that other servers keep, from now on. */
+  /** Observes the requests to stores in other servers from now on. */
   observeRequests(observe: ObserveRequest): void {
     for (const store of this.#all) store.observeRequests?.(observe);
   }
 
-  /** Where a resource lives. */
+  /** Returns the store that holds a resource. */
   of(resource: GroupResource): OpenedStore {
     return this.#parts.find(({ holds }) => holds(resource))?.store ?? this.main;
   }
 
-  /** Over all of them; they share the memory that one would have for its next readers. */
+  /** Opens a registry over all stores. The stores share the memory that a single one would have for its next readers. */
   openRegistry(deps: RegistryDeps, times: RegistryTimes): OpenRegistry {
     const { memoBytesMax: whole } = recommendedRegistryOptions;
     const memoBytesMax = whole / (this.#all.length * this.#registries);
@@ -114,7 +114,7 @@ export class PlaneStores {
   }
 }
 
-/** What the store of this process holds is sealed above it; one of other servers seals what it sends them. */
+/** Opens the main store. A local store is wrapped to encrypt values. A remote one encrypts them itself before it sends them. */
 async function openMain(host: Host, options: StoreOptions): Promise<OpenedStore> {
   const atRest = options.encryption?.transformers;
   if (options.openStore !== undefined) return options.openStore(host, atRest);

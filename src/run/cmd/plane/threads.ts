@@ -1,4 +1,4 @@
-/** Threads of a plane for what takes longer than its loop may be held; started when first needed. */
+/** Threads of a plane for work that would block its event loop too long. They are started at the first use. */
 import { ExpressionRunner } from "#extension/expressions/runner.ts";
 import type { ExpressionAnswer, ExpressionTask } from "#extension/expressions/tasks.ts";
 import type { Clock } from "#platform/clock.ts";

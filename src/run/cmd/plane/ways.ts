@@ -1,4 +1,4 @@
-/** Where requests go that objects lead somewhere, and where they may not: back to this server. */
+/** The destinations of requests that objects direct elsewhere. Addresses of this server are forbidden. */
 import { firstAddress, kubernetesServicePort } from "#apiserver/bootstrap-objects.ts";
 import type { Pki } from "#auth/pki-files.ts";
 import type { RefusesAddress } from "#platform/node/http/http-hosts.ts";
@@ -10,7 +10,7 @@ import { OwnAddresses } from "./own-addresses.ts";
 interface WayOptions {
   readonly pki: Pki;
   readonly kubelet?: KubeletAccess;
-  /** The caller's own. */
+  /** The caller's own connections to nodes. */
   readonly kubelets?: OpenedKubelets;
 }
 
@@ -32,14 +32,14 @@ export function openWays(host: Host, { pki, kubelet, kubelets }: WayOptions): Wa
 }
 
 interface Place {
-  /** Where this server listens. */
+  /** Port on which this server listens. */
   readonly port: number;
   readonly advertiseAddress?: string | undefined;
-  /** Of Services: `10.96.0.0/12`. */
+  /** Range of Service addresses, such as `10.96.0.0/12`. */
   readonly range: string;
 }
 
-/** A request that came back would be asked as this server itself. */
+/** Notes the own addresses. A request that returned here would run with this server's own rights. */
 export function noteAddresses(own: OwnAddresses, { port, advertiseAddress, range }: Place): void {
   own.addPort(port);
   if (advertiseAddress !== undefined) own.addRoute(advertiseAddress, port);

@@ -1,4 +1,4 @@
-/** The users of a kubeconfig, as credentials for webhooks. Clusters in it are not read, as upstream. */
+/** The users of a kubeconfig, as credentials for webhooks. Like upstream, ignores its clusters. */
 import { createSecureContext } from "node:tls";
 import { dirname, resolve } from "node:path";
 import { list, record, SettingsError, text } from "#admission/settings-fields.ts";
@@ -8,7 +8,7 @@ import { readOperatorFile } from "../shared/operator-file.ts";
 
 type Fields = ReturnType<typeof record>;
 
-/** What this server does not do for webhooks; silence would send the question without it. */
+/** Fields that this server does not support for webhooks. Ignoring one would send the request without that credential. */
 const notServed = ["exec", "auth-provider", "as", "as-uid", "as-groups", "as-user-extra"];
 
 /** @throws SettingsError, UsageError */

@@ -1,4 +1,4 @@
-/** The way to webhooks of admission and of conversion: transports, limits, and what they are resolved by. */
+/** The connections to admission and conversion webhooks: transports, limits, and the resolution of Services. */
 import type { Lister } from "#api/lister.ts";
 import type { Authorizer } from "#auth/auth.ts";
 import { given } from "#base/given.ts";
@@ -80,7 +80,7 @@ function targetsOf({ random }: Host, { registry, lookup }: Parts): ServiceTarget
   });
 }
 
-/** Conversion webhooks; no credentials are shown to them. */
+/** Opens the calls of conversion webhooks, which get no credentials. */
 export function openConversion(host: Host, parts: Parts): OpenedConversion {
   const { clock, random } = host;
   const { open = openTransport(parts), metrics } = parts;
@@ -95,7 +95,7 @@ export function openConversion(host: Host, parts: Parts): OpenedConversion {
 
 interface OpenedConversion {
   readonly converterOf: ConverterOf;
-  /** Ends idle connections. */
+  /** Closes idle connections. */
   close(): void;
 }
 
