@@ -13,28 +13,28 @@ import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import { parseYaml, repeatedKeysMessage } from "#wire/yaml.ts";
 
-/** Upstream gets notifications of the file system, and also looks once a minute. */
+/** Interval between two checks of the file. Upstream uses file system notifications and a check every minute. */
 const lookEveryMs = 1_000;
 const limits = { bytesMax: 1024 * 1024, depthMax: 32, aliasMax: 100 };
 
 export interface ReadFile<T> {
   readonly path: string;
-  /** `authentication`, `authorization`. */
+  /** Name of the configuration: `authentication` or `authorization`. */
   readonly what: string;
-  /** @throws ConfigurationError, or rejects with it. */
+  /** Parses the file. @throws ConfigurationError, or rejects with it. */
   readonly read: (value: unknown) => T | Promise<T>;
   readonly words: FileWords;
   readonly text: string;
   readonly first: T;
 }
 
-/** How upstream tells what is wrong with a file. */
+/** Upstream's error texts for a file. */
 export interface FileWords {
   readonly unread: (why: string) => string;
   readonly malformed: (why: string) => string;
 }
 
-/** What the start of a process reads. Rejects with ConfigurationError. */
+/** Reads the file at the start of the process. Rejects with ConfigurationError. */
 export async function readConfigurationFile<T>(
   file: Omit<ReadFile<T>, "text" | "first">,
 ): Promise<ReadFile<T>> {
@@ -65,7 +65,7 @@ function load(path: string, words: FileWords): Loaded {
   return { text, value: parsed.value };
 }
 
-/** As Go tells it. */
+/** Returns the error text that Go would give. */
 function readFault(path: string, error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   const known = { ENOENT: "no such file or directory", EACCES: "permission denied" };
@@ -73,7 +73,7 @@ function readFault(path: string, error: unknown): string {
   return code === "EISDIR" ? `read ${path}: is a directory` : message;
 }
 
-/** `hash`: of the text that was taken, `sha256:` and hex. */
+/** `hash`: hash of the accepted text, `sha256:` and hex. */
 export interface ReloadObserver {
   reloaded(hash: string): void;
   failed(): void;
@@ -95,12 +95,12 @@ export class ConfigurationFile<T> {
     this.#file = file;
     this.#value = file.first;
     this.#text = file.text;
-    // A change between the first reading and now is found at the first look.
+    // An empty stamp makes the first check find a change since the first reading.
     this.#stamp = "";
     this.#lookMs = deps.clock.monotonicMs() + lookEveryMs;
   }
 
-  /** The same value until the file has changed to one that can be used. */
+  /** Returns the present value, which changes only when the file has changed to a usable one. */
   current(): T {
     const now = this.#deps.clock.monotonicMs();
     if (now >= this.#lookMs) {
@@ -132,7 +132,7 @@ export class ConfigurationFile<T> {
     }
   }
 
-  /** Another change may have come while it was read. */
+  /** Ignores the value when the file has changed again during the reading. */
   #take(text: string, value: T): void {
     if (text !== this.#text) return;
     const { log, observe } = this.#deps;
@@ -142,7 +142,7 @@ export class ConfigurationFile<T> {
     log.info(`the ${what} configuration was read again`, { path });
   }
 
-  /** A bug goes on to the supervisor. */
+  /** Logs a configuration error. Throws any other error, which is a bug, to the supervisor. */
   #refuse(error: unknown): void {
     if (!(error instanceof ConfigurationError)) throw error;
     const { log, observe } = this.#deps;
@@ -153,12 +153,12 @@ export class ConfigurationFile<T> {
   }
 }
 
-/** `sha256:` and hex, as upstream labels what is in force. */
+/** Returns `sha256:` and hex, upstream's label of the configuration in force. */
 export function hashOf(text: string): string {
   return `sha256:${createHash("sha256").update(text).digest("hex")}`;
 }
 
-/** Changes with each writing: a file that takes another's place has another inode. */
+/** Returns a text that changes with each writing, because a replaced file has another inode. */
 function stampOf(path: string): string {
   const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
   return stat === undefined ? "none" : `${stat.ino}.${stat.size}.${stat.mtimeNs}`;

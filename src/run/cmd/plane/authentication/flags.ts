@@ -1,8 +1,8 @@
-/** Flags that say who may be who: kube-apiserver's names and meanings. */
+/** Flags of authentication, with kube-apiserver's names and meanings. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { boolean, goDuration, nameList } from "../../shared/flag-values.ts";
 
-/** Absent: not given; upstream tells a flag that was given from one that was not. */
+/** Absent: not given. Upstream distinguishes a given flag from one that has its default. */
 export interface AuthenticationFlags {
   readonly authenticationConfig?: string;
   readonly anonymousAuth?: boolean;
@@ -17,10 +17,10 @@ export interface AuthenticationFlags {
   readonly oidcSigningAlgs?: readonly string[];
   readonly authenticationTokenWebhookConfigFile?: string;
   readonly authenticationTokenWebhookVersion: string;
-  /** Milliseconds. */
+  /** Time that an answer of the token webhook is cached, in milliseconds. */
   readonly authenticationTokenWebhookCacheTtl: number;
   readonly serviceAccountExtendTokenExpiration: boolean;
-  /** Milliseconds; 0: no maximum. */
+  /** Maximum lifetime of a token in milliseconds. 0: no maximum. */
   readonly serviceAccountMaxTokenExpiration: number;
   readonly apiAudiences?: readonly string[];
   readonly serviceAccountLookup: boolean;
@@ -106,7 +106,7 @@ function addTokenLifetimes(command: Command): void {
     );
 }
 
-/** Milliseconds. */
+/** Parses the maximum lifetime of a token into milliseconds. */
 function maxTokenLifetime(text: string): number {
   const ms = goDuration(text);
   if (ms === 0 || (ms >= 3_600_000 && ms <= 2 ** 32 * 1_000)) return ms;

@@ -10,16 +10,16 @@ import type { HostsTransport } from "#platform/byte-transport.ts";
 import { hostAuthorities } from "#platform/node/http/http-hosts.ts";
 import { http2HostsTransport } from "#platform/node/http/http2-hosts.ts";
 
-/** Key sets of a hundred keys with their chains take some 200 KB. */
+/** Maximum size of a document. Key sets of a hundred keys with their chains take some 200 KB. */
 const documentBytesMax = 1024 * 1024;
 const connections = { connectMs: 10_000, headBytesMax: 65_536, idleSocketsMax: 1 };
-/** Of authorities: more than one file can name. */
+/** Maximum number of transports, one per CA. A configuration file cannot name as many CAs. */
 const transportsMax = 256;
 
 export class IssuerDocuments {
   readonly #transports = new Map<string, HostsTransport>();
 
-  /** @param authority PEM; "": the host's. */
+  /** @param authority CA in PEM, or "" for the host's CAs. */
   readonly open = (authority: string): FetchDocument => {
     const transport = this.#transport(authority);
     return (url, signal) => fetchDocument(transport, url, signal);

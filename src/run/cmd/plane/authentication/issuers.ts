@@ -1,4 +1,4 @@
-/** The issuers of a configuration at work: their tokens, and where anonymous may go, as the file says it now. */
+/** The running issuers of a configuration: their tokens and the rule for anonymous requests, as the file defines them now. */
 import { IssuerTokens } from "#auth/issuers/issuer-tokens.ts";
 import type { CompiledAuthentication } from "#auth/issuers/validation.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -18,12 +18,12 @@ interface IssuersDeps {
 
 export interface Issuers {
   readonly tokens: IssuerTokens;
-  /** Undefined: the configuration does not say. */
+  /** Whether a request to the path may be anonymous. Undefined: the configuration has no rule. */
   mayBeAnonymous(path: string): boolean | undefined;
   close(): void;
 }
 
-/** Keys are fetched at once, in the background: a server must not wait for an issuer that runs on it. */
+/** Fetches the keys in the background, because a server must not wait for an issuer that runs on it. */
 export function openIssuers(
   deps: IssuersDeps,
   setup: AuthenticationSetup,

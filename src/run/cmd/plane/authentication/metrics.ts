@@ -1,4 +1,4 @@
-/** Metrics of the gates' configuration files and of issuers, by upstream's names. */
+/** Metrics of the configuration files of authentication and authorization and of issuers, with upstream's names. */
 import { createHash } from "node:crypto";
 import type { IssuerObserver } from "#auth/issuers/issuer-tokens.ts";
 import type { TokenObserver } from "#auth/webhooks/webhook-tokens.ts";
@@ -6,7 +6,7 @@ import type { Clock } from "#platform/clock.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import type { ReloadObserver } from "./configuration-file.ts";
 
-/** As upstream labels what may be secret or long. */
+/** Hashes a label that may be secret or long, like upstream. */
 function sha256(text: string): string {
   return text === "" ? "" : `sha256:${createHash("sha256").update(text).digest("hex")}`;
 }
@@ -14,11 +14,11 @@ function sha256(text: string): string {
 interface ReloadMetricsDeps {
   readonly clock: Clock;
   readonly metrics: MetricSet;
-  /** Of this API server. */
+  /** ID of this API server. */
   readonly serverId: string;
 }
 
-/** `what`: authentication or authorization. `firstHash`: of the text that was read at the start. */
+/** Counts reloads. `what`: authentication or authorization. `firstHash`: hash of the text at the start. */
 export function reloadObserver(
   { clock, metrics, serverId }: ReloadMetricsDeps,
   what: string,
@@ -80,7 +80,7 @@ export function issuerObserver({ clock, metrics, serverId }: ReloadMetricsDeps):
   };
 }
 
-/** Of the cache before a token webhook. */
+/** Observes the cache in front of a token webhook. */
 export function tokenObserver(metrics: MetricSet): TokenObserver {
   const requests = metrics.counter(
     "authentication_token_cache_request_total",
@@ -118,5 +118,5 @@ export function tokenObserver(metrics: MetricSet): TokenObserver {
   };
 }
 
-/** One configuration has 64. */
+/** Maximum number of issuers in metrics. One configuration has at most 64. */
 const issuersMax = 1_024;

@@ -1,4 +1,4 @@
-/** The --oidc-* flags as the AuthenticationConfiguration that they stand for, as upstream turns them into one. */
+/** Converts the --oidc-* flags to an AuthenticationConfiguration, like upstream. */
 import type { AuthenticationConfiguration } from "#auth/configuration/authentication.ts";
 import { signingAlgorithms } from "#auth/issuers/jws.ts";
 import { readOperatorFile } from "../../shared/operator-file.ts";
@@ -46,7 +46,7 @@ export function oidcConfiguration(flags: AuthenticationFlags): AuthenticationCon
   return { jwt: [jwt], anonymous: undefined };
 }
 
-/** Names of two issuers would be one: all but e-mail addresses carry the issuer. */
+/** Prefixes a user name with its issuer, except for an e-mail address. Otherwise names of two issuers could collide. */
 function usernameClaim(
   { oidcUsernameClaim: claim = "sub", oidcUsernamePrefix: asked = "" }: AuthenticationFlags,
   url: string,

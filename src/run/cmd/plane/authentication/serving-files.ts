@@ -11,10 +11,10 @@ import type { Log } from "#platform/log.ts";
 import type { ListenIdentity } from "#platform/node/http/http.ts";
 import { renewedFiles } from "../renewed-files.ts";
 
-/** Absent members are not files. */
+/** Certificates that come from files. Absent members do not. */
 export interface ServedIdentity {
   readonly server?: IssuedCertificate;
-  /** PEM. */
+  /** CA of client certificates in PEM. */
   readonly clientCa?: string;
   readonly proxyCa?: string;
 }
@@ -35,7 +35,7 @@ interface RenewalDeps {
   readonly identityOf: (served: ServedIdentity) => ListenIdentity;
 }
 
-/** @returns what ends it. */
+/** Watches the files. @returns a function that stops this. */
 export function renewServing(deps: RenewalDeps, files: ServingFiles): () => void {
   const { clock, log, renew, identityOf } = deps;
   const current = renewedFiles(clock, files);

@@ -1,4 +1,4 @@
-/** What the flags say of issuers and of anonymous requests: read and checked at the start, before anything is opened. */
+/** The flags of issuers and of anonymous requests, read and checked at the start before anything is opened. */
 import type { AuthenticationConfiguration } from "#auth/configuration/authentication.ts";
 import { readAuthentication } from "#auth/configuration/authentication.ts";
 import { ConfigurationError } from "#auth/configuration/shape.ts";
@@ -11,12 +11,12 @@ import { hasOidcFlags, oidcAlgorithms, oidcConfiguration } from "./oidc-flags.ts
 
 export interface AuthenticationSetup {
   readonly first: CompiledAuthentication;
-  /** Absent: flags say it, and it does not change. */
+  /** Configuration file. Absent: flags define the configuration, which then does not change. */
   readonly file?: ReadFile<CompiledAuthentication>;
   readonly algorithms: readonly string[];
 }
 
-/** @param serviceAccountIssuers this server's own, which nobody else may be. Rejects with UsageError in upstream's words. */
+/** @param serviceAccountIssuers this server's own issuers, which no other issuer may use. Rejects with UsageError with upstream's text. */
 export async function authenticationSetup(
   flags: AuthenticationFlags,
   serviceAccountIssuers: readonly string[],
@@ -45,7 +45,7 @@ export async function authenticationSetup(
   });
 }
 
-/** An error of the file's form names the file; one of its content names the fields. */
+/** Adds the name of the file to an error of its syntax. An error of its content names the fields instead. */
 function readWith<T>({ malformed }: FileWords, read: () => T): T {
   try {
     return read();
@@ -71,7 +71,7 @@ function refuseSecondWord(
   );
 }
 
-/** As upstream: where anonymous may go changes with a restart only. */
+/** Like upstream, refuses a change of the rule for anonymous requests before a restart. */
 function sameAnonymous(
   first: CompiledAuthentication,
   next: CompiledAuthentication,
@@ -80,7 +80,7 @@ function sameAnonymous(
   throw new ConfigurationError("anonymous: Forbidden: changed from initial configuration file");
 }
 
-/** Rejects with UsageError where it would with ConfigurationError. */
+/** Converts a ConfigurationError of `read` to a UsageError. */
 export async function usable<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();

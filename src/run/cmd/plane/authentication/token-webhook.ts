@@ -1,4 +1,4 @@
-/** `--authentication-token-webhook-config-file`: the server that is asked about tokens that nobody here knows. */
+/** `--authentication-token-webhook-config-file`: the webhook that reviews tokens unknown to this server. */
 import { ReviewClient } from "#auth/webhooks/review-client.ts";
 import { WebhookTokens } from "#auth/webhooks/webhook-tokens.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -16,10 +16,10 @@ export interface TokenWebhookSetup {
   readonly cacheTtlMs: number;
 }
 
-/** The deadline of a request whose sender does not wait. */
+/** Timeout of a request without a client that waits. */
 const timeoutMs = 30_000;
 
-/** Undefined: none was asked for. Rejects with UsageError. */
+/** Reads the flags of the webhook. Undefined: none is configured. Rejects with UsageError. */
 export async function tokenWebhookSetup({
   authenticationTokenWebhookConfigFile: path,
   authenticationTokenWebhookVersion: version,
