@@ -1,4 +1,4 @@
-/** The authorizers of a configuration at work, in its order, as the file says it now. */
+/** The running authorizers of a configuration, in its order, as the file defines them now. */
 import type { Authorizer } from "#auth/auth.ts";
 import {
   allowingAuthorizer,
@@ -27,7 +27,7 @@ interface AuthorizersDeps {
 
 interface Authorizers {
   readonly authorizer: Authorizer;
-  /** Ends connections to webhooks. */
+  /** Closes the connections to webhooks. */
   close(): void;
 }
 
@@ -60,7 +60,7 @@ function watchedFile(deps: AuthorizersDeps, file: NonNullable<AuthorizationSetup
   return new ConfigurationFile({ clock, log, observe }, file);
 }
 
-/** Questions under way are still answered. */
+/** Closes the connections. Reviews in flight still get their answers. */
 function closeAll(authorizers: readonly ConnectedAuthorizer[]): void {
   for (const one of authorizers) if (one.type === "Webhook") one.connection.close();
 }

@@ -1,14 +1,14 @@
-/** Flags that say who may do what: kube-apiserver's names and meanings. */
+/** Flags of authorization, with kube-apiserver's names and meanings. */
 import type { Command } from "commander";
 import { goDuration, nameList } from "../../shared/flag-values.ts";
 
-/** Absent: not given; upstream tells a flag that was given from one that was not. */
+/** Absent: not given. Upstream distinguishes a given flag from one that has its default. */
 export interface AuthorizationFlags {
   readonly authorizationMode?: readonly string[];
   readonly authorizationConfig?: string;
   readonly authorizationWebhookConfigFile?: string;
   readonly authorizationWebhookVersion?: string;
-  /** Milliseconds. */
+  /** Time that an allowing answer of the webhook is cached, in milliseconds. */
   readonly authorizationWebhookCacheAuthorizedTtl?: number;
   readonly authorizationWebhookCacheUnauthorizedTtl?: number;
 }

@@ -1,4 +1,4 @@
-/** Metrics of authorizers, by upstream's names. */
+/** Metrics of authorizers, with upstream's names. */
 import type { Authorizer, Decision } from "#auth/auth.ts";
 import type { AuthorizerObserver } from "#auth/webhooks/webhook-authorizer.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
@@ -64,7 +64,7 @@ export type CountDecisions = (
   authorizer: Authorizer,
 ) => Authorizer;
 
-/** Counts what each authorizer decides; without an opinion it has decided nothing. */
+/** Counts the decisions of each authorizer. "No opinion" is not a decision. */
 export function decisionCounter(metrics: MetricSet): CountDecisions {
   const decisions = metrics.counter(
     "apiserver_authorization_decisions_total",

@@ -12,17 +12,17 @@ import { hostAuthorities, type HostsCredentials } from "#platform/node/http/http
 import { http2HostsTransport } from "#platform/node/http/http2-hosts.ts";
 import { type KubeAccess, KubeconfigError, loadKubeconfig } from "#platform/node/kubeconfig.ts";
 
-/** A review of the largest request that is taken, and more. */
+/** Maximum size of an answer. It exceeds a review of the largest accepted request. */
 const answerBytesMax = 1024 * 1024;
 const connections = { connectMs: 30_000, headBytesMax: 65_536, idleSocketsMax: 64 };
 
 export interface ReviewConnection {
   readonly send: SendReview;
-  /** Ends idle connections. */
+  /** Closes idle connections. */
   close(): void;
 }
 
-/** Rejects with ConfigurationError for a file that cannot be used. */
+/** Connects to the webhook of a kubeconfig. Rejects with ConfigurationError for a file that cannot be used. */
 export async function connectReviews(path: string, timeoutMs: number): Promise<ReviewConnection> {
   const access = await accessOf(path);
   const url = URL.parse(access.server);
@@ -77,7 +77,7 @@ function credentialsOf({ ca, insecure, certificate, key }: KubeAccess): HostsCre
   return insecure === true ? shown : { ...shown, ca: ca ?? hostAuthorities };
 }
 
-/** Undefined: no JSON. */
+/** Parses JSON. Undefined: the bytes are not JSON. */
 function parsed(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder().decode(bytes));

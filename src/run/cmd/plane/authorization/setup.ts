@@ -1,4 +1,4 @@
-/** What the flags say of authorizers: read and checked at the start, before anything is opened. */
+/** The flags of authorizers, read and checked at the start before anything is opened. */
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import {
@@ -30,7 +30,7 @@ export type ConnectedAuthorizer =
 
 export interface AuthorizationSetup {
   readonly first: readonly ConnectedAuthorizer[];
-  /** Absent: flags say it, and it does not change. */
+  /** Configuration file. Absent: flags define the configuration, which then does not change. */
   readonly file?: ReadFile<readonly ConnectedAuthorizer[]>;
 }
 
@@ -44,7 +44,7 @@ const known: ReadonlySet<string> = new Set([
   "Webhook",
 ]);
 
-/** Rejects with UsageError in upstream's words. */
+/** Reads the configuration. Rejects with UsageError with upstream's text. */
 export function authorizationSetup(flags: AuthorizationFlags): Promise<AuthorizationSetup> {
   const { authorizationConfig: path } = flags;
   return usable(async () => {
@@ -93,7 +93,7 @@ function decoded(value: unknown): AuthorizationConfiguration {
   }
 }
 
-/** As upstream: what Node and RBAC decide by is gathered from the start on, or never. */
+/** Like upstream, refuses to add Node or RBAC later, because their data is collected only from the start on. */
 function withoutNew(
   first: readonly ConnectedAuthorizer[],
   next: readonly ConnectedAuthorizer[],
@@ -113,7 +113,7 @@ function fileFault(path: string): string | undefined {
   return stat.isFile() ? undefined : "must be a regular file";
 }
 
-/** The configuration that the flags stand for, as upstream turns them into one. @throws UsageError */
+/** Converts the flags to the configuration that they define, like upstream. @throws UsageError */
 function fromFlags(flags: AuthorizationFlags): AuthorizationConfiguration {
   const { authorizationMode: modes = modesDefault, authorizationWebhookConfigFile: file } = flags;
   if (modes.length === 0) throw new UsageError("at least one authorization-mode must be passed");
