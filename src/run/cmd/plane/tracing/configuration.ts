@@ -1,15 +1,15 @@
-/** A TracingConfiguration of apiserver.config.k8s.io, with upstream's findings. */
+/** A TracingConfiguration of apiserver.config.k8s.io, with upstream's error texts. */
 import { isRecord } from "#base/is-record.ts";
 import { parseYaml } from "#wire/yaml.ts";
 
-/** As `net.connect` takes it. */
+/** Address of the collector, in the form that `net.connect` takes. */
 export type CollectorAddress =
   | { readonly host: string; readonly port: number }
   | { readonly path: string };
 
 interface TracingConfiguration {
   readonly address: CollectorAddress;
-  /** Of requests whose client does not decide, 0 to 1,000,000. */
+  /** Sampling rate of requests whose client does not decide, from 0 to 1,000,000. */
   readonly samplingRatePerMillion: number;
 }
 
@@ -19,7 +19,7 @@ const endpointDefault = "localhost:4317";
 const portDefault = 443;
 const limits = { bytesMax: 1024 * 1024, depthMax: 32, aliasMax: 100 };
 
-/** @throws Error with what is wrong, in upstream's words. */
+/** @throws Error with upstream's text. */
 export function readTracingConfiguration(text: string): TracingConfiguration {
   const parsed = parseYaml(text, limits);
   if (parsed.kind !== "ok") throw undecodable(parsed.message);
@@ -74,7 +74,7 @@ function addressOf(endpoint: unknown): CollectorAddress {
     case "unix-abstract:":
       return { path: `\0${url.host}${url.pathname}` };
     case "dns:":
-      // `dns:///host:port`, or `host:port` alone.
+      // The target is `dns:///host:port`, or `host:port` alone.
       return hostOf(url.host === "" ? url.pathname.slice(1) : url.host, endpoint);
     default:
       throw invalid(

@@ -13,12 +13,12 @@ import { callUnary, rpcText } from "#wire/grpc-unary.ts";
 import type { CollectorAddress } from "./configuration.ts";
 import { exportRequest } from "./otlp.ts";
 
-/** OpenTelemetry's defaults of a batch span processor. */
+/** OpenTelemetry's defaults for a batch span processor. */
 const queueMax = 2_048;
 const batchMax = 512;
 const everyMs = 5_000;
 const timeoutMs = 10_000;
-/** Between two log lines about a collector that fails. */
+/** Interval between two log lines about a collector that fails. */
 const tellEveryMs = 60_000;
 
 const method = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
@@ -50,7 +50,7 @@ export class SpanExporter {
     this.#options = options;
   }
 
-  /** For metrics. */
+  /** Numbers of sent and dropped spans, for metrics. */
   get counts(): { readonly sent: number; readonly dropped: number } {
     return this.#counts;
   }
@@ -64,7 +64,7 @@ export class SpanExporter {
     else if (this.#queue.length > 0) this.#arm();
   }
 
-  /** What waits is sent, if that takes no longer than a batch may take. */
+  /** Sends the waiting spans if that takes no longer than one batch may take, then disconnects. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#timer?.cancel();
@@ -85,14 +85,14 @@ export class SpanExporter {
     this.#sending ??= this.#sendBatches().finally(() => (this.#sending = undefined));
   }
 
-  /** Until the queue is empty or the collector fails. */
+  /** Sends batches until the queue is empty or the collector fails. */
   async #sendBatches(): Promise<void> {
     let isWell = true;
     while (isWell && this.#queue.length > 0) isWell = await this.#sendOne();
     if (this.#queue.length > 0 && !this.#isClosed) this.#arm();
   }
 
-  /** Never rejects. @returns whether it was taken. */
+  /** Sends one batch. Never rejects. @returns whether the collector accepted it. */
   async #sendOne(): Promise<boolean> {
     const { clock } = this.#deps;
     const batch = this.#queue.splice(0, batchMax);
@@ -121,7 +121,7 @@ export class SpanExporter {
     this.#deps.log.warn("traces export failed; spans are dropped", { error: why });
   }
 
-  /** HTTP/2 and sockets are loaded with the first batch. */
+  /** HTTP/2 and sockets are imported with the first batch. */
   async #connected(): Promise<ClientHttp2Session> {
     const known = this.#session;
     if (known !== undefined && !known.closed && !known.destroyed) return known;
@@ -132,7 +132,7 @@ export class SpanExporter {
       settings: { enablePush: false },
     });
     session.unref();
-    // Its calls fail, and say so.
+    // The calls on this connection fail and report the error.
     session.on("error", () => undefined);
     this.#session = session;
     return session;

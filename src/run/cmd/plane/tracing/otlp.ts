@@ -7,7 +7,7 @@ import type { RemoteSpan } from "#server/traceparent.ts";
 
 type Bytes = Uint8Array;
 
-/** Kinds and codes of trace.proto. */
+/** Kinds and status codes of trace.proto. */
 const kindInternal = 1;
 const kindServer = 2;
 const statusError = 2;
@@ -63,7 +63,7 @@ function nested(number: number, parts: readonly Bytes[]): Buffer {
   return bytes(number, Buffer.concat(parts));
 }
 
-/** Half a character is no text of protobuf's. */
+/** A lone surrogate is replaced, because a protobuf string must be valid UTF-8. */
 function text(number: number, value: string): Buffer {
   return bytes(number, Buffer.from(value.toWellFormed()));
 }
@@ -92,7 +92,7 @@ function tag(number: number, type: number): Buffer {
   return base128(number * 8 + type);
 }
 
-/** Seven bits a byte, lowest first; integers from 0 to 2^53. */
+/** Encodes a varint: seven bits per byte, lowest first. The value is an integer from 0 to 2^53. */
 function base128(value: number): Buffer {
   const out: number[] = [];
   let rest = value;
