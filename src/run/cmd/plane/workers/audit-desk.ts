@@ -1,11 +1,11 @@
-/** The sinks of all threads, in the first one: events are stored in the order in which they arrive. */
+/** The audit sinks of all threads, in the first thread. Events are stored in the order of their arrival. */
 import type { StagedEvent } from "#server/audit/event.ts";
 import type { Audit } from "#server/audit/trail.ts";
 import type { ForwardedEvent, StoredEvent, ToWorker } from "./messages.ts";
 
 type Reply = (message: Extract<ToWorker, { kind: "stored" }>) => void;
 
-/** `reply` gets one message for all events that were stored at once. */
+/** Stores events. `reply` gets one message for all events that were stored at once. */
 export function storeEvents(
   { backends }: Audit,
   events: readonly ForwardedEvent[],
@@ -34,7 +34,7 @@ async function allStored(all: readonly (boolean | Promise<boolean>)[]): Promise<
   return stored.every(Boolean);
 }
 
-/** A sink that fails ends no request, as in `AuditTrail`. */
+/** A sink that fails does not fail a request, as in `AuditTrail`. */
 function taken(take: () => boolean | Promise<boolean>): boolean | Promise<boolean> {
   try {
     const stored = take();

@@ -1,6 +1,6 @@
-/** Metrics by which every serving thread tells of the same thing: the process, the store and its objects. */
+/** Metrics that every serving thread reports with the same value: those of the process, the store and its objects. */
 
-/** All are gauges or as good as: what a thread counts of its own work is added up. */
+/** All of them are gauges or behave like gauges. Counters of a thread's own work are added up instead. */
 const common = [
   /^process_/,
   /^nodejs_/,

@@ -1,11 +1,11 @@
-/** What the thread that orders writes tells a thread that serves, and back. Plain data, ports, and shared memory. */
+/** The messages between the thread that orders writes and a serving thread: plain data, ports, and shared memory. */
 import type { MessagePort } from "node:worker_threads";
 import type { StagedEvent } from "#server/audit/event.ts";
 import type { SharedState } from "#store/shared-state.ts";
 import type { PlaneOptions } from "../options.ts";
 import type { AuditTexts } from "./plan.ts";
 
-/** Of the plane's options, those that are decided once for all threads, and are plain data. */
+/** The plane options that are decided once for all threads and are plain data. */
 export type SharedOptions = Pick<
   PlaneOptions,
   | "pki"
@@ -21,25 +21,25 @@ export type SharedOptions = Pick<
   | "hasBootstrapTokens"
 >;
 
-/** With which a worker starts. */
+/** The start data of a worker. */
 export interface WorkerStart {
   readonly index: number;
   readonly count: number;
-  /** Threads that hold seats: the workers, and the first thread where it has clients of its own. */
+  /** Number of threads that hold seats: the workers, and the first thread where it has clients of its own. */
   readonly seatHolders: number;
   readonly flags: object;
   readonly options: SharedOptions;
   readonly progress: SharedArrayBuffer;
   readonly state: SharedState;
   readonly storePort: MessagePort;
-  /** Absent: nothing is kept of requests. */
+  /** Texts that the audit sinks need. Absent: requests are not audited. */
   readonly audit?: AuditTexts;
 }
 
 export interface ForwardedEvent extends Pick<StagedEvent, "stage" | "level" | "writer"> {
   readonly id: number;
   readonly json: string;
-  /** "": not needed. */
+  /** JSON of the truncated event. "": no sink needs it. */
   readonly truncatedJson: string;
   readonly legacy: string;
 }
@@ -47,24 +47,24 @@ export interface ForwardedEvent extends Pick<StagedEvent, "stage" | "level" | "w
 export interface StoredEvent {
   readonly id: number;
   readonly isStored: boolean;
-  /** Plugins that lost it, and whether it is a stranger's. */
+  /** Plugins that lost the event, with whether its writer is a stranger. */
   readonly lost: readonly (readonly [plugin: string, ofStranger: boolean])[];
 }
 
 export type ToWorker =
-  /** The start of the first thread is over. */
+  /** Says that the start of the first thread is complete. */
   | { readonly kind: "started" }
-  /** Not ready from now on. */
+  /** Makes the worker report not ready from now on. */
   | { readonly kind: "leave" }
   | { readonly kind: "stop" }
-  /** Send your metrics. */
+  /** Requests the worker's metrics. */
   | { readonly kind: "metrics"; readonly asked: number }
-  /** The metrics of all. */
+  /** Contains the metrics of all threads. */
   | { readonly kind: "page"; readonly asked: number; readonly text: string }
   | {
       readonly kind: "stored";
       readonly events: readonly StoredEvent[];
-      /** Why sinks cannot store; "": they can. */
+      /** Why the sinks cannot store events, or "" when they can. */
       readonly problem: string;
     };
 
@@ -72,6 +72,6 @@ export type FromWorker =
   | { readonly kind: "listening"; readonly host: string; readonly port: number }
   | { readonly kind: "failed"; readonly message: string; readonly code: string }
   | { readonly kind: "metrics"; readonly asked: number; readonly text: string }
-  /** Send the metrics of all. */
+  /** Requests the metrics of all threads. */
   | { readonly kind: "page"; readonly asked: number }
   | { readonly kind: "events"; readonly events: readonly ForwardedEvent[] };

@@ -1,10 +1,10 @@
-/** A worker's end of the line to the first thread. */
+/** A worker's end of the connection to the first thread. */
 import { parentPort } from "node:worker_threads";
 import type { AssertionError } from "#base/assert.ts";
 import type { FromWorker, StoredEvent, ToWorker } from "./messages.ts";
 
 interface Listener {
-  /** What the first thread has started is done. */
+  /** Called when the start of the first thread is complete. */
   readonly started: () => void;
   readonly leave: () => void;
   readonly metrics: () => string;
@@ -24,7 +24,7 @@ export class OwnerLink {
     parentPort?.on("message", (message: ToWorker) => this.#hear(message));
   }
 
-  /** What `runToEnd` had opened is closed by now. */
+  /** Exit code of the thread. It is read after `runToEnd` has closed everything that it opened. */
   get exitCode(): number {
     return this.#exitCode;
   }
@@ -43,7 +43,7 @@ export class OwnerLink {
     parentPort?.postMessage(message);
   }
 
-  /** For `runToEnd`. */
+  /** Registers the stop function of `runToEnd`. */
   readonly onStop = (stop: () => void): (() => void) => {
     this.#stop = stop;
     return () => {
@@ -51,14 +51,14 @@ export class OwnerLink {
     };
   };
 
-  /** From now on; what was said before is heard at once. */
+  /** Passes messages to `listener` from now on. Earlier messages are passed at once. */
   listen(listener: Listener): void {
     this.#listener = listener;
     if (this.#isStarted) listener.started();
     if (this.#isLeaving) listener.leave();
   }
 
-  /** The metrics of all threads, as text. */
+  /** Returns the metrics of all threads as text. */
   page(): Promise<string> {
     const asked = ++this.#asked;
     this.post({ kind: "page", asked });

@@ -1,4 +1,4 @@
-/** How the serving threads of a role are started. */
+/** The plan for the start of a role's serving threads. */
 
 export interface WorkersPlan {
   readonly count: number;
@@ -6,7 +6,7 @@ export interface WorkersPlan {
   readonly program: URL;
   /** The role's flags. */
   readonly flags: object;
-  /** Which texts of audit events the sinks need; absent: nothing is kept of requests. */
+  /** Texts of audit events that the sinks need. Absent: requests are not audited. */
   readonly audit?: AuditTexts;
 }
 
@@ -14,6 +14,6 @@ export interface WorkersPlan {
 export interface AuditTexts {
   readonly legacy: boolean;
   readonly truncated: boolean;
-  /** An answer waits until its event is stored. */
+  /** Whether a response waits until its event is stored. */
   readonly isAwaited: boolean;
 }

@@ -24,28 +24,28 @@ import type { FromWorker, SharedOptions, ToWorker, WorkerStart } from "./message
 import type { WorkersPlan } from "./plan.ts";
 
 const beatMs = 250;
-/** A worker that dies at its start must not be started without end. */
+/** Pause before a restart, so that a worker that fails at its start is not restarted in a tight loop. */
 const restartMs = 1_000;
-/** Longer than any turn of a loop that goes on, on a slow machine that does other work. */
+/** Time without a beat after which a worker counts as stalled. It exceeds any turn of a live loop on a slow, busy machine. */
 const stallMs = 20_000;
-/** From the thread's start to its first beat: reading the code, and the state. */
+/** Maximum time from the thread's start to its first beat, in which it loads the code and the state. */
 const startMs = 120_000;
-/** A worker that does not answer has no metrics this time. */
+/** Maximum wait for a worker's metrics. A worker that does not answer is missing from the page. */
 const metricsMs = 2_000;
 
-/** What a worker takes from the first thread. */
+/** The data that a worker gets from the first thread. */
 interface Served {
   readonly options: SharedOptions;
   readonly sinks: Audit | undefined;
   readonly seatHolders: number;
-  /** Of this thread. */
+  /** Returns the metrics of this thread. */
   readonly metrics: () => string;
 }
 
 interface Slot {
   readonly index: number;
   worker: Worker | undefined;
-  /** Ends what the feed holds for it. */
+  /** Removes the worker from the feed. */
   remove: () => void;
   beat: { count: number; seenMs: number; isServing: boolean };
 }
@@ -78,7 +78,7 @@ export class ServingPool {
     }));
   }
 
-  /** Resolves when all listen. Rejects with the reason of the first that does not; none is left then. */
+  /** Resolves when all workers listen. Rejects with the reason of the first one that fails, after ending all others. */
   async start(served: Served): Promise<void> {
     this.#served = served;
     this.#beat();
@@ -90,7 +90,7 @@ export class ServingPool {
     }
   }
 
-  /** This thread's start is over: they are ready. */
+  /** Reports that this thread's start is complete, so the workers are ready. */
   started(): void {
     this.#isStarted = true;
     this.#tellAll({ kind: "started" });
@@ -100,7 +100,7 @@ export class ServingPool {
     this.#tellAll({ kind: "leave" });
   }
 
-  /** Each lets its requests end; what is left after the time of a stop is ended. */
+  /** Stops the workers. Each one completes its requests, and those that exceed the time of a stop are cut off. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const timer of this.#timers) timer.cancel();
@@ -108,7 +108,7 @@ export class ServingPool {
     await Promise.all(this.#slots.map((slot) => this.#end(slot, 2 * limits.shutdownMs)));
   }
 
-  /** One page of all threads. */
+  /** Returns one metrics page of all threads. */
   async page(): Promise<string> {
     const own = this.#served?.metrics() ?? "";
     const theirs = await Promise.all(this.#slots.map((slot) => this.#metricsOf(slot)));
@@ -200,13 +200,13 @@ export class ServingPool {
       () => {
         if (this.#isStarted) this.#tell(slot, { kind: "started" });
       },
-      // Its end is heard, too, and begins the next try.
+      // The end of the worker is reported too and starts the next attempt.
       (error: unknown) =>
         this.#host.log.warn("a serving thread does not start", { error: String(error) }),
     );
   }
 
-  /** Looks whether each worker's loop turns, and shows them that this one's does. */
+  /** Checks that each worker's event loop runs, and shows the workers that this thread's loop runs. */
   #beat(): void {
     this.#progress.beatAsWriter();
     const nowMs = this.#host.clock.monotonicMs();
@@ -288,7 +288,7 @@ function tell(worker: Worker, message: ToWorker): void {
   worker.postMessage(message);
 }
 
-/** With the code by which a role names the flag that mends it. */
+/** Keeps the error code, by which a role names the flag that fixes the error. */
 function startFailure({ message, code }: Extract<FromWorker, { kind: "failed" }>): Error {
   return Object.assign(new Error(message), code === "" ? {} : { code });
 }

@@ -25,7 +25,7 @@ import { OwnerLink } from "./owner-link.ts";
 import type { SharedOptions, WorkerStart } from "./messages.ts";
 import { WorkerAudit } from "./worker-audit.ts";
 
-/** The role's own options, as on its own thread; `audit` is what is kept of requests here. */
+/** Returns the role's own options, as on its own thread. `audit`: the audit of requests in this thread. */
 type WorkerOptionsOf<Flags> = (
   host: SupervisedHost,
   flags: Flags,
@@ -39,7 +39,7 @@ export async function runWorker<Flags extends { readonly logLevel: LogLevel }>(
   optionsOf: WorkerOptionsOf<Flags>,
   policyOf: (host: SupervisedHost, flags: Flags) => Audit["policy"] | undefined,
 ): Promise<void> {
-  // What the first thread has made: this program and that are of one release.
+  // The data needs no check, because the first thread is of the same release as this program.
   const start = workerData as WorkerStart;
   const flags = start.flags as Flags;
   const link = new OwnerLink();
@@ -94,7 +94,7 @@ function auditOf(
   return { policy, backends: [backend] };
 }
 
-/** Of seats and watches; the port is all threads'. */
+/** Returns this worker's share of seats and watches. All threads share the port. */
 function shareOf(
   { serving }: Partial<PlaneOptions>,
   { index, seatHolders: count }: WorkerStart,

@@ -9,7 +9,7 @@ import type { AuditBackend, TakeLost } from "#server/audit/trail.ts";
 import type { ForwardedEvent, StoredEvent } from "./messages.ts";
 import type { AuditTexts } from "./plan.ts";
 
-/** Of a request that waits for its event there are no more than requests. */
+/** Maximum number of waiting events. There are at most as many as requests that wait for their event. */
 const waitingMax = 100_000;
 
 interface Waiting {

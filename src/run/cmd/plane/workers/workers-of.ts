@@ -1,4 +1,4 @@
-/** `--serving-workers` of a role: how its workers are started, and what does not go together with them. */
+/** `--serving-workers` of a role: the plan of its workers, and the flags that exclude workers. */
 import { given } from "#base/given.ts";
 import type { EtcdFlags } from "../../shared/etcd-cluster.ts";
 import { UsageError } from "../../shared/usage-error.ts";
@@ -8,7 +8,7 @@ import type { AuditTexts, WorkersPlan } from "./plan.ts";
 
 type Flags = ApiServerFlags & Partial<EtcdFlags>;
 
-/** Undefined: one thread does all. @throws UsageError for what is not served by several threads. */
+/** Returns the plan. Undefined: one thread does all the work. @throws UsageError for options that several threads cannot serve. */
 export function workersOf(flags: Flags, program: URL): WorkersPlan | undefined {
   const { servingWorkers: count } = flags;
   if (count <= 1) return undefined;
@@ -31,7 +31,7 @@ function refusedWith(flags: Flags): string | undefined {
   return undefined;
 }
 
-/** Of `up`: what only the first thread needs. Some of it is no plain data. */
+/** Flags of `up` that only the first thread needs. Some are not plain data. */
 const firstThreads = ["imagePullError", "hollowStages", "hollowEnableCrds"];
 
 function plainFlags(flags: Flags): object {
@@ -39,7 +39,7 @@ function plainFlags(flags: Flags): object {
   return structuredClone(Object.fromEntries(kept));
 }
 
-/** Undefined: nothing is kept of requests. */
+/** Returns the texts that the sinks need. Undefined: requests are not audited. */
 function auditTexts(flags: Flags): AuditTexts | undefined {
   const { auditLog, auditLogPath, auditWebhookConfigFile: webhook } = flags;
   const log = auditLogPath ?? auditLog;
