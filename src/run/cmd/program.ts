@@ -1,4 +1,4 @@
-/** The command line: one binary, a subcommand per role. */
+/** The command line of the one binary, with a subcommand per role. */
 import { Command } from "commander";
 import { addAutoscaler } from "./autoscaler/command.ts";
 import { addCompat } from "./compat/command.ts";
@@ -21,13 +21,13 @@ import { addStore } from "./store/command.ts";
 import { addTypes } from "./resource-types/command.ts";
 import { addUp } from "./up/command.ts";
 
-/** Its commands load their code when they run. */
+/** Returns the program. Each command imports its code when it runs. */
 export function makeProgram(): Command {
   const program = new Command("pilothouse")
     .description("A Kubernetes control plane: one commit, encoded once, read by a crowd.")
     .version(productVersion, "-v, --version")
     .showHelpAfterError("(run with --help to see what it takes)")
-    // What stands after a command is the command's: its --version, its -v.
+    // Options after a command belong to that command, such as its --version and its -v.
     .enablePositionalOptions()
     .exitOverride();
   showDefaultsPlainly(program);
