@@ -1,4 +1,4 @@
-/** `pilothouse region agent`: one of several in a region, the holder of the Lease works. */
+/** `pilothouse region agent`: one of several in a region. The holder of the Lease does the work. */
 import { RegionAgent } from "#regions/agent/region-agent.ts";
 import { productVersion } from "../shared/product.ts";
 import type { RoleFlags } from "../shared/role-flags.ts";
@@ -10,7 +10,7 @@ export interface AgentFlags extends RoleFlags {
   readonly tunnel?: string;
 }
 
-/** As the coordinator's times (coordinator/run.ts): its `stopMs` has `startMs`, one round and 30 s for pods in it. */
+/** These match the coordinator's times (coordinator/run.ts): its `stopMs` includes `startMs`, one round and 30 s for pods. */
 const options = { everyMs: 5_000, leaseMs: 30_000, startMs: 10_000, podsMax: 1_000_000 };
 
 export function agentRole(flags: AgentFlags): Promise<void> {

@@ -1,4 +1,4 @@
-/** The commands of `pilothouse region`: regions join, leave, and are drained. */
+/** The commands of `pilothouse region`, by which regions join, leave, and are drained. */
 import { type Command, InvalidArgumentError } from "commander";
 import { defaultKinds } from "#regions/join/region-rights.ts";
 import { regionNamespace } from "#regions/names.ts";
@@ -126,7 +126,7 @@ function addAgent(region: Command): void {
     .description(
       "run in a region: its summary is made there, and fenced workloads stop when the coordinator is away",
     );
-  // Its account has rights in this namespace, where `region join --agent` made it.
+  // The account of `region join --agent` has rights in this namespace.
   const where = { lease: "pilothouse-region-agent", leaseNamespace: regionNamespace };
   command.option(
     "--tunnel <file>",

@@ -1,4 +1,4 @@
-/** What the commands of `pilothouse region` do: requests to home and to the region, and a line about it. */
+/** The commands of `pilothouse region`: requests to the home cluster and to the region, and a line of output about them. */
 import { writeFileSync } from "node:fs";
 import { given } from "#base/given.ts";
 import { isRecord } from "#base/is-record.ts";
@@ -47,7 +47,7 @@ export interface JoinFlags {
   readonly kinds: readonly string[];
   readonly agent?: boolean;
   readonly services?: boolean;
-  /** True: the default ones. */
+  /** Resources whose reads are forwarded. True: the default ones. */
   readonly reads?: true | readonly string[];
   readonly server?: string;
   /** The coordinator's address, which the region's agent dials. */
@@ -94,7 +94,7 @@ export async function join(flags: JoinFlags): Promise<void> {
   print(`region ${name} has joined: ClusterProfile ${namespace}/${name}\n`);
 }
 
-/** For `region agent --tunnel`: its holder can answer in the name of the region. */
+/** Writes the file for `region agent --tunnel`. Its holder can answer in the name of the region. */
 async function writeTunnelFile(
   { pull = "", pullCa, pullFile, namespace, reads }: JoinFlags,
   name: string,
@@ -173,13 +173,13 @@ async function withHome<T>(flags: HomeFlags, act: (home: ApiConnection) => Promi
   return withConnection(access, act);
 }
 
-/** Closed at the end. What the servers refuse is the operator's to read. */
+/** Runs `act` with a connection, then closes it. Refusals of the servers become UsageErrors for the operator. */
 async function withConnection<T>(
   access: KubeAccess,
   act: (connection: ApiConnection) => Promise<T>,
 ): Promise<T> {
   const connection = new ApiConnection(access, `region/pilothouse-${productVersion}`);
-  // Timers of the platform do not keep a process alive while it waits for a token.
+  // The platform's timers do not keep a process alive while it waits for a token.
   const alive = setInterval(() => {}, 60_000);
   try {
     return await act(connection);

@@ -29,9 +29,9 @@ interface TunnelDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Of the region. */
+  /** Connection to the region's API server. */
   readonly region: ApiConnection;
-  /** Of the coordinator: its server ends in `/tunnels/NAME`. */
+  /** Access to the coordinator. Its server URL ends in `/tunnels/NAME`. */
   readonly coordinator: KubeAccess;
   readonly userAgent: string;
 }
@@ -39,11 +39,11 @@ interface TunnelDeps {
 const streamsMax = 1_000;
 const pingEveryMs = 10_000;
 const redial = { firstMs: 1_000, mostMs: 30_000 };
-/** Those that say who asks, and those of one connection. */
+/** Headers that identify the user, and headers of a single connection. */
 const dropped =
   /^(:|authorization$|impersonate-|x-remote-|connection$|host$|keep-alive$|te$|transfer-encoding$|upgrade$)/;
 
-/** Until `signal` aborts. */
+/** Keeps the tunnel open until `signal` aborts. */
 export async function runTunnel(deps: TunnelDeps, signal: AbortSignal): Promise<void> {
   const { clock, log, coordinator, userAgent } = deps;
   const dialing = new ApiConnection(atRoot(coordinator), userAgent);
@@ -89,7 +89,7 @@ async function dialed(
   throw new Error(`status ${response.status}: ${text.slice(0, 300)}`);
 }
 
-/** Resolves when the connection has ended. */
+/** Serves the coordinator's requests. Resolves when the connection has ended. */
 function served(
   deps: TunnelDeps,
   region: ByteTransport,
@@ -111,7 +111,7 @@ function served(
   });
 }
 
-/** A ping that was not answered until the next one is due ends the connection. */
+/** Ends the connection when a ping is still unanswered at the time of the next one. */
 function watchOver(
   clock: Clock,
   session: ServerHttp2Session,
@@ -131,7 +131,7 @@ function watchOver(
   look();
 }
 
-/** One request of the coordinator. Never rejects. */
+/** Passes one request of the coordinator to the region. Never rejects. */
 async function passed(
   deps: TunnelDeps,
   region: ByteTransport,
