@@ -1,4 +1,4 @@
-/** `pilothouse relay` on the command line. */
+/** The command `pilothouse relay` and its flags. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { curvesOf } from "#platform/node/http/tls-curves.ts";
 import { addAuditFlags } from "../shared/audit-flags.ts";
@@ -7,7 +7,7 @@ import type { RelayFlags } from "./flags.ts";
 
 export const mirroredByDefault = "pods,nodes,namespaces,services,configmaps,endpointslices";
 
-/** Declares every flag of the command in the order in which --help shows them. */
+/** Declares every flag of the command, in the order of --help. */
 export function addRelay(program: Command): void {
   const command = program
     .command("relay")

@@ -7,7 +7,7 @@ export interface RelayFlags extends UpstreamFlags, AuditFlags {
   readonly resources: string;
   readonly listen: string;
   readonly xdsListen?: string;
-  /** Milliseconds. */
+  /** TTL of xDS resources, in milliseconds. */
   readonly xdsTtl?: number;
   readonly cert?: string;
   readonly key?: string;
@@ -17,7 +17,7 @@ export interface RelayFlags extends UpstreamFlags, AuditFlags {
   readonly reads: "verify" | "cache";
   readonly shrinkGuard?: number;
   readonly readyMaxAge?: number;
-  /** Absent, 0: no read waits for another. */
+  /** Maximum number of concurrent reads. Absent or 0: no limit, so no read waits. */
   readonly maxRequestsInflight?: number;
   readonly drainSeconds: number;
   readonly servingWorkers: number;

@@ -1,4 +1,4 @@
-/** Where a relay listens: its address, its certificate, and what it must not do in the clear. */
+/** The listener of a relay: its address, its certificate, and the requests that it refuses without TLS. */
 import { canSharePort, httpLimits, listen, type Listening } from "#platform/node/http/http.ts";
 import type { Log } from "#platform/log.ts";
 import type { Relay } from "#relay/relay.ts";
@@ -10,7 +10,7 @@ import { UsageError } from "../shared/usage-error.ts";
 
 export const xdsFlag = "--xds-listen";
 
-/** A crowd is what a relay is for. */
+/** A relay is made for very many clients, so it allows more connections. */
 export const relayHttpLimits = { ...httpLimits, connectionsMax: 60_000 };
 
 export async function addressOf(flags: ListenFlags, flag = "--listen"): Promise<Address> {

@@ -1,4 +1,4 @@
-/** A relay made of flags: resources, views, guards and peers; and its end. */
+/** A relay built from flags, with its resources, views, guards and peers, and its shutdown. */
 import { SelectorError } from "#api/selectors/label-selector.ts";
 import { CertificateAuthenticator } from "#auth/x509.ts";
 import { given } from "#base/given.ts";
@@ -48,11 +48,11 @@ interface MoreOfRelay {
   readonly metrics: MetricSet;
   readonly metricsText?: () => Promise<string>;
   readonly audit?: Audit;
-  /** False: the views' resources are mirrored, and the views are left to others. */
+  /** Whether the views themselves are served. False: their resources are mirrored, and other processes serve the views. */
   readonly followsViews?: boolean;
 }
 
-/** @returns undefined when stopped before the upstream's discovery was read. */
+/** @returns undefined when it was stopped before the upstream's discovery was read. */
 async function makeRelay(
   flags: MirrorFlags,
   up: Upstreams,
@@ -109,7 +109,7 @@ function peersOf(flags: MirrorFlags, urls: string): () => Promise<readonly numbe
   );
 }
 
-/** A relay as parts: its upstream, and what mirrors it. Undefined: stopped before the upstream's discovery was read. */
+/** Opens a relay as parts: its upstream and its mirrors. Undefined: it was stopped before the upstream's discovery was read. */
 export async function openRelay(
   flags: MirrorFlags,
   connect: (clock: Clock) => Upstreams,
@@ -125,7 +125,7 @@ export async function openRelay(
   });
 }
 
-/** `made` as it is reached by clients: at the end their streams are drained first. */
+/** Opens the listener for clients of `made`. At the end, their streams are drained before it closes. */
 export async function openListener(
   made: Made,
   drainMs: number,
@@ -150,7 +150,7 @@ function closeUpstreams({ http, passHttp, anonymousHttp }: Upstreams): void {
   anonymousHttp.close();
 }
 
-/** What views are of, and what xDS is made of, is mirrored as well. */
+/** Returns the resources to mirror, including those that views and xDS are made of. */
 function resourcesOf(
   all: readonly MirroredKind[],
   flags: MirrorFlags,
@@ -163,24 +163,24 @@ function resourcesOf(
   const ofFlows = flags.maxRequestsInflight ? servedOf(all, flowResources) : [];
   const wanted = [...names, ...ofViews, ...ofXds, ...ofFlows];
   const chosen = usage("--resources", () => chooseResources(all, wanted));
-  // Most clusters never define them: nobody waits for what was not asked for by name.
+  // Most clusters never define these, so only resources that a flag names are waited for.
   const awaited = chosen.awaited.filter((name) => names.includes(name) || !ofXds.includes(name));
   return { ...chosen, awaited };
 }
 
-/** An upstream without them has another way to be fair. */
+/** Returns the served ones. An upstream without them has another fairness mechanism. */
 function servedOf(all: readonly MirroredKind[], names: readonly string[]): readonly string[] {
   return names.filter((name) => isServed(all, name));
 }
 
-/** Those that are served, or can come to be. */
+/** Returns the optional resources that are served or can be defined later. */
 function optionalNames(all: readonly MirroredKind[]): readonly string[] {
   const served = new Set(all.map(kindId));
   const canCome = served.has(kindId(definitionsKind));
   return optionalResources.filter((id) => served.has(id) || canCome);
 }
 
-/** A name the upstream does not know, or a field it cannot select by, is a mistake. */
+/** Returns a view. A resource unknown to the upstream, or a field that it cannot select by, is an error. */
 function viewOn(
   all: readonly MirroredKind[],
   definition: ViewDefinition,

@@ -1,14 +1,14 @@
-/** How many streams the other relays have: each is asked for /relay/load. */
+/** The number of streams of the other relays, read from /relay/load of each. */
 import { given } from "#base/given.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
 import { httpClient, httpClientLimits } from "#platform/node/http/http-client.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
-/** A peer that does not answer by then is left out this time. */
+/** Maximum wait for a peer. A peer that does not answer by then is omitted from this round. */
 const answerMs = 3_000;
 const answerBytesMax = 64;
 
-/** @param urls comma separated, `https://host:port`. Throws UsageError. */
+/** @param urls comma-separated `https://host:port`. Throws UsageError. */
 export function peerStreams(
   urls: string,
   ca: string | undefined,

@@ -57,7 +57,7 @@ interface RelayProcess {
   readonly metrics: MetricSet;
 }
 
-/** Timers, uncaught errors and rejections end up at one supervisor. */
+/** Returns the process's parts. One supervisor handles timers, uncaught errors and rejections. */
 function relayProcess({ logLevel }: RelayFlags): RelayProcess {
   const log = nodeLog({ level: logLevel, destination: 2 });
   const { clock, supervisor } = supervised({ clock: new NodeClock(), log });
@@ -96,7 +96,7 @@ export async function openAlone(
   return { text: readyText(flags, access, listening.address, made, xds?.port) };
 }
 
-/** Their code is loaded only where sinks are asked for. */
+/** Imports the code of sinks only where sinks are configured. */
 async function sinksOf(deps: RelayProcess, { sink }: RelayFlags): Promise<RelaySinks | undefined> {
   if (sink === undefined) return undefined;
   const { relaySinks } = await import("./sinks.ts");
@@ -118,13 +118,13 @@ async function openSinks(
   });
 }
 
-/** Undefined: not asked for. */
+/** Returns the address of xDS. Undefined: the flag is not given. */
 async function xdsAddressOf(flags: RelayFlags): Promise<Address | undefined> {
   const { xdsListen: listen } = flags;
   return listen === undefined ? undefined : addressOf({ ...flags, listen }, xdsFlag);
 }
 
-/** Undefined: not asked for. Its code is loaded only then. */
+/** Imports the code of xDS and opens its listener. Undefined: the flag is not given, and nothing is imported. */
 async function openXds(
   flags: RelayFlags,
   at: Address | undefined,
@@ -141,7 +141,7 @@ async function openXds(
   return parts.open("xds-listener", start, { close: (listening) => listening.close() });
 }
 
-/** The only reader of the upstream; serving workers read from it. */
+/** Opens the owner, the only reader of the upstream. Serving workers read from it. */
 export async function openOwner(
   own: RelayProcess,
   flags: RelayFlags,
@@ -182,7 +182,7 @@ export async function openOwner(
   return { text: readyText(flags, access, address, made) };
 }
 
-/** Throws UsageError. */
+/** Refuses flags that exclude serving workers. Throws UsageError. */
 function refuseOneProcessFlags({ xdsListen, peers }: RelayFlags): void {
   if (xdsListen !== undefined) {
     throw new UsageError(
@@ -194,13 +194,13 @@ function refuseOneProcessFlags({ xdsListen, peers }: RelayFlags): void {
   }
 }
 
-/** Each worker writes the lines of its clients; that they can is found out before there is one. */
+/** Checks the audit log before workers exist, because each worker writes the lines of its clients to it. */
 async function checkAudit(own: RelayProcess, flags: RelayFlags): Promise<void> {
   await using parts = new Parts();
   await openAudit(own, flags, parts);
 }
 
-/** Until the owner is gone. The screen is the owner's. */
+/** Serves until the owner ends. Only the owner prints to the screen. */
 async function serveAsWorker(
   own: RelayProcess,
   flags: RelayFlags,
@@ -211,7 +211,7 @@ async function serveAsWorker(
   process.exit(0);
 }
 
-/** A stop signal reaches workers through their owner and by their process group; the owner's end is one too. */
+/** Calls `stop` at a stop signal, from the owner or to the process group, and at the owner's end. */
 function onWorkerStop(stop: () => void): () => void {
   const forgetSignals = onStopSignal(stop);
   const forgetOwner = onOwnerGone(stop);
@@ -229,7 +229,7 @@ async function openWorker(
   stopping: AbortSignal,
 ): Promise<Started | undefined> {
   const { clock, metrics } = own;
-  // At the owner's socket a request without credentials is the relay's own, so anonymous probes go past it.
+  // At the owner's socket a request without credentials has the relay's rights, so anonymous probes bypass it.
   const outside = await accessOf(flags, process.env);
   const audit = await openAudit(own, flags, parts);
   const owner = { server: "http://owner", socketPath };

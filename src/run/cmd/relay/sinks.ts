@@ -26,11 +26,11 @@ interface RelaySinksDeps {
 }
 
 export interface RelaySinks {
-  /** Until `signal` aborts. A sink that is set up wrongly ends the sinks, with an error in the log, not the relay. */
+  /** Runs until `signal` aborts. A misconfigured sink ends the sinks with an error in the log, but not the relay. */
   run(relay: Relay, signal: AbortSignal): Promise<void>;
 }
 
-/** Throws UsageError for mistakes of the file. */
+/** Throws UsageError for mistakes in the file. */
 export function relaySinks({ clock, log, metrics }: RelaySinksDeps, path: string): RelaySinks {
   const deps = { clock, log, random: new NodeRandom() };
   const declared = declareSinks(deps, path, metrics);

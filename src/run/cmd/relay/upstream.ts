@@ -1,4 +1,4 @@
-/** A relay's way upstream: transports, and what the upstream says it has. */
+/** A relay's connection to its upstream: transports, and the resources of its discovery. */
 import { given } from "#base/given.ts";
 import { socketClient, socketClientLimits } from "#client/rest-client.ts";
 import { ByteTransportError, type ByteTransport } from "#platform/byte-transport.ts";
@@ -12,10 +12,10 @@ import { discover, DiscoveryError } from "#relay/mirror/resources.ts";
 import { productVersion } from "../shared/product.ts";
 
 const userAgent = `pilothouse-relay/${productVersion}`;
-/** As kubelets close silent streams. */
+/** Idle time after which a forwarded stream ends, the same as in kubelets. */
 const passIdleMs = 4 * 3_600_000;
 const retryMs = 1_000;
-/** OpenSSL's and Node's codes of certificates that prove nothing. */
+/** Codes of OpenSSL and Node.js for certificates that cannot be verified. */
 const distrust = /SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER|ERR_TLS_CERT_ALTNAME_INVALID/;
 
 export interface Upstreams {
@@ -27,7 +27,7 @@ export interface Upstreams {
   readonly headers: () => Readonly<Record<string, string>>;
 }
 
-/** `outside`: the API server itself, where `access` is a serving worker's way to its owner. */
+/** Returns the transports. `outside`: access to the API server, where `access` leads from a serving worker to its owner. */
 export function upstreamOf(
   access: UpstreamAccess & { readonly socketPath?: string },
   clock: Clock,
@@ -52,7 +52,7 @@ export function upstreamOf(
 
 type UpstreamAccess = Omit<KubeAccess, "namespace">;
 
-/** As anybody: the server's address and what proves it to be the server, and nothing of ours. */
+/** Returns an anonymous transport, with the server's address and its CA but without any credential. */
 function anonymousTo({ server, ca, serverName, insecure }: UpstreamAccess): ByteTransport {
   return httpClient({
     server,
@@ -61,7 +61,7 @@ function anonymousTo({ server, ca, serverName, insecure }: UpstreamAccess): Byte
   });
 }
 
-/** Empty when we are stopped first; an upstream that is away at the start is waited for. */
+/** Reads the discovery, and waits while the upstream is unavailable. Empty when it was stopped before. */
 export async function discoverUpstream(
   up: Upstreams,
   log: Log,
@@ -91,7 +91,7 @@ export async function discoverUpstream(
   }
 }
 
-/** What the operator can do where waiting is not going to help. */
+/** Returns a hint for the operator where waiting does not help. */
 function advice(error: unknown): { hint?: string } {
   if (error instanceof DiscoveryError && (error.status === 401 || error.status === 403)) {
     return {

@@ -19,13 +19,13 @@ import { join } from "node:path";
 import type { Log } from "#platform/log.ts";
 import { mergeMetrics } from "#metrics/merge-pages.ts";
 
-/** The environment variable that tells a worker the inner socket's path. */
+/** Environment variable with the inner socket's path, for a worker. */
 const socketVariable = "PILOTHOUSE_RELAY_SOCKET";
-/** The port that all workers listen on. */
+/** Environment variable with the port that all workers listen on. */
 const portVariable = "PILOTHOUSE_RELAY_PORT";
-/** A worker that dies at its start must not be forked without end. */
+/** Pause before a restart, so that a worker that fails at its start is not forked in a tight loop. */
 const restartMs = 1_000;
-/** A worker that does not answer has no metrics this time. */
+/** Maximum wait for a worker's metrics. A worker that does not answer is missing from the page. */
 const metricsMs = 2_000;
 
 export interface Address {
@@ -43,34 +43,34 @@ interface ToWorker {
 }
 
 export interface WorkerPlace {
-  /** The owner's socket. */
+  /** Path of the owner's socket. */
   readonly socketPath: string;
-  /** Where clients connect. */
+  /** Port for clients. */
   readonly port: number;
 }
 
-/** What the owner told this process when it is a worker. */
+/** Returns the owner's settings for this process. Undefined: it is not a worker. */
 export function workerPlace(): WorkerPlace | undefined {
   const socketPath = process.env[socketVariable];
   if (!cluster.isWorker || socketPath === undefined) return undefined;
   return { socketPath, port: Number(process.env[portVariable]) };
 }
 
-/** A folder of mode 0700, so that only this user's processes reach the socket in it. */
+/** Makes a folder of mode 0700, so that only this user's processes reach the socket in it. */
 export function makeInnerSocket(): { readonly path: string; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), "pilothouse-relay-"));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   return { path: join(folder, "owner"), remove };
 }
 
-/** Tells the owner where this worker listens, and answers its questions. */
+/** Reports this worker's address to the owner, and answers the owner's requests. */
 export function reportToOwner(address: Address, metrics: () => string): void {
   const send = (message: FromWorker): void => void process.send?.(message);
   process.on("message", ({ asked }: ToWorker) => send({ kind: "metrics", asked, text: metrics() }));
   send({ kind: "ready", address });
 }
 
-/** Calls `stop` when the owner is gone. @returns what takes the handler away again. */
+/** Calls `stop` when the owner ends. @returns a function that removes the handler. */
 export function onOwnerGone(stop: () => void): () => void {
   process.once("disconnect", stop);
   return () => process.off("disconnect", stop);
@@ -90,7 +90,7 @@ export class Workers {
     this.#env = { [socketVariable]: place.socketPath, [portVariable]: String(place.port) };
   }
 
-  /** Resolves when all listen, or `signal` aborts. */
+  /** Resolves when all workers listen, or `signal` aborts. */
   async start(count: number, signal: AbortSignal): Promise<Address | undefined> {
     const enough = Promise.withResolvers<undefined>();
     signal.addEventListener("abort", () => enough.resolve(undefined), { once: true });
@@ -104,7 +104,7 @@ export class Workers {
     return signal.aborted ? undefined : this.#address.promise;
   }
 
-  /** One page of all processes; `own` is the owner's. */
+  /** Returns one metrics page of all processes. `own`: the owner's page. */
   async metrics(own: string): Promise<string> {
     const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
     const texts = await Promise.all(workers.map((worker) => this.#ask(worker)));
@@ -112,7 +112,7 @@ export class Workers {
     return mergeMetrics("process", [["owner", own], ...pages]);
   }
 
-  /** Lets each worker drain; after `deadlineMs` what is left is ended. */
+  /** Lets each worker drain, and ends those that still run after `deadlineMs`. */
   async stop(deadlineMs: number): Promise<void> {
     this.#stopping = true;
     const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);

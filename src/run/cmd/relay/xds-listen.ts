@@ -1,4 +1,4 @@
-/** Where a relay serves the discovery service: gRPC over HTTP/2, with the certificate of its other faces. */
+/** The listener of a relay's discovery service: gRPC over HTTP/2, with the same certificate as its other listeners. */
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
@@ -13,12 +13,12 @@ import { UsageError } from "../shared/usage-error.ts";
 
 const xdsServerLimits = {
   ...recommendedServerLimits,
-  // 10,000 names with the versions that a client holds.
+  // Enough for 10,000 names with the versions that a client holds.
   messageBytesMax: 4 * 2 ** 20,
-  // A client has one stream; a proxy of clients may have many.
+  // A client has one stream. A proxy of clients may have many.
   streamsPerConnectionMax: 200,
   connectionsMax: 60_000,
-  // A crowd may come through one address.
+  // Very many clients may share one address.
   connectionsPerAddressMax: 60_000,
 };
 
@@ -29,7 +29,7 @@ interface XdsListenDeps {
 }
 
 interface XdsKeys {
-  /** PEM; absent: in the clear. */
+  /** Certificate in PEM. Absent: the listener uses no TLS. */
   readonly cert: string | undefined;
   readonly key: string | undefined;
   readonly clientCa: string | undefined;
@@ -63,7 +63,7 @@ export async function listenXds(
   }
 }
 
-/** As on the relay's other faces: a certificate that does not verify is not the same as none. */
+/** Returns the peer. As on the relay's other listeners, an unverified certificate differs from none. */
 function peerOf(socket: Socket): Peer {
   const address = socket.remoteAddress ?? "";
   if (!(socket instanceof TLSSocket)) return { kind: "socket", address };
