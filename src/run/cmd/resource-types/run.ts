@@ -1,4 +1,4 @@
-/** `pilothouse types`: TypeScript types of custom resources, of a file's definitions or of a cluster's. */
+/** `pilothouse types`: TypeScript types of custom resources, from the definitions of a file or of a cluster. */
 import { parseAllDocuments } from "yaml";
 import type { CustomResourceDefinition } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
