@@ -1,4 +1,4 @@
-/** The command `pilothouse scheduler`, with what its flags mean. */
+/** The command `pilothouse scheduler` and its flags. */
 import { type Command, Option } from "commander";
 import { addRecoveryFlag } from "../shared/recovery.ts";
 import { addRoleFlags } from "../shared/role-flags.ts";

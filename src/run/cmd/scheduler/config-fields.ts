@@ -11,7 +11,7 @@ export class ConfigFields {
   readonly #fields: Readonly<Record<string, unknown>>;
   readonly #noted: FieldError[];
 
-  /** Throws UsageError unless `value` is a mapping. `path` "": the whole file. `noted`: of the whole file. */
+  /** Throws UsageError unless `value` is a mapping. `path` "": the root of the file. `noted`: the faults of the whole file. */
   constructor(file: string, path: string, value: unknown, noted: FieldError[] = []) {
     this.path = path;
     this.#file = file;
@@ -35,7 +35,7 @@ export class ConfigFields {
     this.#noted.push(...findings);
   }
 
-  /** Throws UsageError when anything was noted, anywhere in the file. */
+  /** Throws UsageError when any fault was noted, anywhere in the file. */
   throwNoted(): void {
     const texts = this.#noted.map(({ field, message }) => `${field}: ${message}`);
     if (texts.length === 0) return;
@@ -52,7 +52,7 @@ export class ConfigFields {
     return this.#fields[field] ?? undefined;
   }
 
-  /** An empty mapping when the field is absent. */
+  /** Returns a child mapping, which is empty when the field is absent. */
   child(field: string): ConfigFields {
     return new ConfigFields(this.#file, this.at(field), this.raw(field) ?? {}, this.#noted);
   }
@@ -64,7 +64,7 @@ export class ConfigFields {
     return value.map((one, i) => new ConfigFields(this.#file, `${at}[${i}]`, one, this.#noted));
   }
 
-  /** Undefined: absent. The empty text counts as absent. */
+  /** Returns a text. Undefined: the field is absent. The empty text counts as absent. */
   text(field: string): string | undefined {
     const value = this.raw(field);
     if (value === undefined || value === "") return undefined;
@@ -78,7 +78,7 @@ export class ConfigFields {
     throw this.fault(field, "must be true or false");
   }
 
-  /** Any whole number of 32 bits. */
+  /** Returns any whole number of 32 bits. */
   integer(field: string): number | undefined {
     return this.number(field, -(2 ** 31), 2 ** 31 - 1);
   }
@@ -90,7 +90,7 @@ export class ConfigFields {
     return value as readonly string[];
   }
 
-  /** A whole number. */
+  /** Returns a whole number from `least` to `most`. */
   number(field: string, least: number, most: number): number | undefined {
     const value = this.raw(field);
     if (value === undefined) return undefined;
@@ -100,13 +100,13 @@ export class ConfigFields {
     throw this.fault(field, `must be a whole number from ${least} to ${most}`);
   }
 
-  /** `field` "": the mapping itself. */
+  /** Returns an error about a field. `field` "": the mapping itself. */
   fault(field: string, what: string): UsageError {
     const at = field === "" ? this.path : this.at(field);
     return new UsageError(`--config ${this.#file}: ${at === "" ? "" : `${at} `}${what}`);
   }
 
-  /** The path of a field. */
+  /** Returns the path of a field. */
   at(field: string): string {
     return this.path === "" ? field : `${this.path}.${field}`;
   }

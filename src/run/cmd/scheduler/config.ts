@@ -26,12 +26,12 @@ interface ReadConfig {
   readonly flags: SchedulerFlags;
   readonly options: SchedulerChoice;
   readonly extenders: readonly ExtenderConfig[];
-  /** As it was given, for /configz; empty without --config. */
+  /** The file's document, unchanged, for /configz. Empty without --config. */
   readonly document: Readonly<Record<string, unknown>>;
 }
 
 const version = "kubescheduler.config.k8s.io/v1";
-/** No client limits its own rate here: the API server's priority and fairness paces it. */
+/** Fields of `clientConnection`. No client limits its own rate, because the API server's priority and fairness does so. */
 const ofConnection = ["kubeconfig", "qps", "burst", "contentType", "acceptContentTypes"];
 const known = [
   "apiVersion",
@@ -49,7 +49,7 @@ const known = [
   "profiles",
 ];
 
-/** Throws UsageError that names the file and the field. */
+/** Reads the configuration. Throws UsageError that names the file and the field. */
 export function readSchedulerConfig(flags: SchedulerFlags): ReadConfig {
   const { profiles, queue } = schedulerDefaults;
   if (flags.config === undefined) {
@@ -69,7 +69,7 @@ export function readSchedulerConfig(flags: SchedulerFlags): ReadConfig {
   return { flags: changed, options, extenders, document: isRecord(given) ? given : {} };
 }
 
-/** One loop decides, so there is nothing to spread; the number must be one all the same. */
+/** Checks the number although it has no effect, because a single loop makes all decisions. */
 function noteParallelism(root: ConfigFields): void {
   for (const field of ["delayCacheUntilActive", "enableProfiling", "enableContentionProfiling"]) {
     root.flag(field);

@@ -9,7 +9,7 @@ import type { SchedulerFlags } from "./flags.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** `document`: of --config, checked; empty without it. */
+/** Returns the /configz document. `document`: the checked document of --config, empty without it. */
 export function schedulerConfigz(
   flags: SchedulerFlags,
   { backoffFirstMs, backoffMostMs }: (typeof schedulerDefaults)["queue"],
@@ -21,7 +21,7 @@ export function schedulerConfigz(
   const componentconfig = {
     kind: "KubeSchedulerConfiguration",
     apiVersion: "kubescheduler.config.k8s.io/v1",
-    // One loop decides.
+    // A single loop makes all decisions.
     parallelism: 1,
     leaderElection: electionConfigz(flags),
     clientConnection: connectionConfigz(flags),
@@ -42,7 +42,7 @@ function extendersOf(given: unknown): Fields {
   return { extenders: given.map((one: unknown) => (isRecord(one) ? withoutKey(one) : one)) };
 }
 
-/** Upstream shows the private key too. A reader of metrics has no need of it. */
+/** Removes the private key, which upstream shows. A reader of metrics does not need it. */
 function withoutKey(extender: Fields): Fields {
   const tls = extender["tlsConfig"];
   if (!isRecord(tls)) return extender;

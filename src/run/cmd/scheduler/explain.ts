@@ -1,4 +1,4 @@
-/** `pilothouse scheduler explain POD`: why a Pod of a live cluster is where it is, or nowhere. It only reads. */
+/** `pilothouse scheduler explain POD`: the reason why a Pod of a live cluster is on its node, or on none. It only reads. */
 import type { Namespace, Node, Pod, Service } from "#api/gen/types.ts";
 import { isNotFound } from "#client/api-errors.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
@@ -30,7 +30,7 @@ export interface ExplainFlags {
 
 const core = (resource: string): ResourceRef => ({ group: "", version: "v1", resource });
 
-/** Throws UsageError when there is no such Pod. */
+/** Prints the explanation. Throws UsageError when the Pod does not exist. */
 export async function explain(name: string, given: ExplainFlags): Promise<void> {
   const { flags, options } = readSchedulerConfig(given as unknown as SchedulerFlags);
   const connection = new ApiConnection(await apiAccess(flags), "pilothouse-explain");
@@ -85,7 +85,7 @@ export async function explain(name: string, given: ExplainFlags): Promise<void> 
   }
 }
 
-/** What the Pod's group waits for; undefined: it has none. */
+/** Returns the condition that the Pod's group waits for. Undefined: the Pod has no group. */
 async function groupOf(
   client: Client,
   pod: Pod,

@@ -14,11 +14,11 @@ export interface ExtenderConfig extends ExtenderSpec {
 
 interface ManagedResource {
   readonly name: string;
-  /** NodeResourcesFit leaves it to the extender. */
+  /** Whether NodeResourcesFit leaves the resource to the extender. */
   readonly isIgnoredByScheduler: boolean;
 }
 
-/** Files and PEM texts; a text goes before its file. */
+/** Files and PEM texts. A text takes precedence over its file. */
 export interface ExtenderTls {
   readonly isHttps: boolean;
   readonly isInsecure: boolean;
@@ -31,9 +31,9 @@ export interface ExtenderTls {
   readonly caPem: string | undefined;
 }
 
-/** Upstream's. */
+/** Upstream's default timeout. */
 const timeoutDefaultMs = 5_000;
-/** Each is a round trip of every decision. */
+/** Maximum number of extenders. Each one adds a round trip to every decision. */
 const extendersMax = 16;
 const fields = [
   "bindVerb",
@@ -63,7 +63,7 @@ export function readExtenders(root: ConfigFields): readonly ExtenderConfig[] {
   return extenders;
 }
 
-/** The resources that NodeResourcesFit is not to check. */
+/** Returns the resources that NodeResourcesFit must not check. */
 export function ignoredOf(extenders: readonly ExtenderConfig[]): readonly string[] {
   const managed = extenders.flatMap(({ managedResources }) => managedResources);
   return managed.flatMap(({ name, isIgnoredByScheduler }) => (isIgnoredByScheduler ? [name] : []));

@@ -17,7 +17,7 @@ interface OpenExtender {
 }
 
 const answerBytesMin = 1024 * 1024;
-/** One decision at a time, and binds. */
+/** Maximum number of sockets. There is one decision at a time, and binds run beside it. */
 const socketsMax = 64;
 
 /** Throws UsageError for a file that cannot be read. */
@@ -38,7 +38,7 @@ function tlsOf(tls: ExtenderTls) {
   const ca = read(tls.caPem, tls.caFile);
   const certificate = read(tls.certPem, tls.certFile);
   const key = read(tls.keyPem, tls.keyFile);
-  // As upstream: enableHTTPS without an authority believes any certificate.
+  // As upstream, enableHTTPS without a CA accepts any certificate.
   const insecure = tls.isInsecure || (tls.isHttps && ca === undefined);
   return given({ ca, certificate, key, serverName: tls.serverName, insecure });
 }

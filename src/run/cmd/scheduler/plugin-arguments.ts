@@ -40,7 +40,7 @@ const readers: Readonly<Record<string, Reader>> = {
   DynamicResources: readDevices,
 };
 
-/** Throws UsageError. `plugins`: the names that there are. */
+/** Reads the arguments of plugins. Throws UsageError. `plugins`: the names of the existing plugins. */
 export function readPluginArguments(
   profile: ConfigFields,
   plugins: readonly string[],
@@ -122,7 +122,7 @@ function readVolumeBinding(args: ConfigFields): Partial<PluginArguments> {
   return { bindTimeoutMs: seconds * 1000 };
 }
 
-/** Upstream's times for a slow filter and slow devices; only what is so anyhow. */
+/** Upstream's timeouts of a slow filter and of slow devices. Only the values in effect here are accepted. */
 function readDevices(args: ConfigFields): Partial<PluginArguments> {
   args.refuseUnknown([...typeFields, "filterTimeout", "bindingTimeout"]);
   for (const [field, value] of [

@@ -17,7 +17,7 @@ import type { SampleSize } from "#scheduler/sample-size.ts";
 import type { ConfigFields } from "./config-fields.ts";
 import { readPluginArguments } from "./plugin-arguments.ts";
 
-/** Parts of the scheduler itself: queue, gates, node names and binds. They cannot be switched off. */
+/** Parts of the scheduler itself that cannot be switched off: queue, gates, node names and binds. */
 const builtIn = ["PrioritySort", "SchedulingGates", "NodeName", "DefaultBinder"];
 const preemption = "DefaultPreemption";
 const choosable = [
@@ -38,10 +38,10 @@ const choosable = [
   "NodeDeclaredFeatures",
 ];
 const known = [...builtIn, preemption, ...choosable];
-/** Upstream's own list of names that went with an older version of the kind. */
+/** Upstream's own list of plugin names that were removed with an older version of the kind. */
 const gone = ["AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"];
 const chosenAt = ["multiPoint", "preFilter", "filter", "postFilter", "preScore", "score"] as const;
-/** What stands at the other points in any case. */
+/** Plugins that always run at the other extension points. */
 const fixedAt = {
   preEnqueue: ["SchedulingGates"],
   queueSort: ["PrioritySort"],
@@ -53,7 +53,7 @@ const fixedAt = {
   placementGenerate: [],
   placementScore: [],
 } as const;
-/** As many schedulers in one process; each keeps classes of Pods of its own, up to 128 MiB. */
+/** Maximum number of profiles. Each one is a scheduler in the same process with its own classes of Pods, up to 128 MiB. */
 const profilesMax = 16;
 const weightMax = 1_000_000;
 const all = "*";
@@ -61,14 +61,14 @@ const percentageField = "percentageOfNodesToScore";
 
 type Point = (typeof chosenAt)[number];
 
-/** Of one extension point. */
+/** Enabled and disabled plugins of one extension point. */
 interface Choice {
-  /** Weight by name; undefined: the plugin's own. */
+  /** By plugin name: its weight. Undefined: the plugin's own weight. */
   readonly enabled: ReadonlyMap<string, number | undefined>;
   readonly disabled: ReadonlySet<string>;
 }
 
-/** `ignored`: extended resources that an extender takes care of alone. */
+/** Reads the profiles. `ignored`: extended resources that only an extender handles. */
 export function readProfiles(root: ConfigFields, ignored: readonly string[]): readonly Profile[] {
   const given = root.list("profiles");
   const sample = readSample(root) ?? "all";
@@ -79,7 +79,7 @@ export function readProfiles(root: ConfigFields, ignored: readonly string[]): re
   return fields.map((profile) => readProfile(profile, sample, ignored));
 }
 
-/** Undefined: nothing is said. 0 asks for upstream's adaptive share. */
+/** Returns the sample size. Undefined: not configured. The value 0 selects upstream's adaptive share. */
 function readSample(fields: ConfigFields): SampleSize | undefined {
   const percentage = fields.integer(percentageField);
   if (percentage === undefined) return undefined;
@@ -155,7 +155,7 @@ function readChoice(point: ConfigFields): Choice {
   for (const plugin of point.list("enabled")) {
     const name = nameOf(plugin);
     if (enabled.has(name)) throw plugin.fault("name", `${name} is enabled twice`);
-    // As upstream, no weight and a weight of 0 are the plugin's own.
+    // As upstream, a missing weight and a weight of 0 mean the plugin's own.
     const weight = plugin.number("weight", 0, weightMax) ?? 0;
     enabled.set(name, weight === 0 ? undefined : weight);
   }
@@ -166,7 +166,7 @@ function readChoice(point: ConfigFields): Choice {
   return { enabled, disabled };
 }
 
-/** What stands there in any case may be switched off only to be switched on again. */
+/** Allows to disable a plugin that always runs at the point only where it is enabled again. */
 function readFixed(point: ConfigFields, needed: readonly string[]): void {
   const { enabled, disabled } = readChoice(point);
   const missing = needed.find((name) => {
@@ -189,7 +189,7 @@ function nameOf(plugin: ConfigFields, others: readonly string[] = []): string {
   throw plugin.fault("name", `must be a built-in plugin: ${known.join(", ")}`);
 }
 
-/** A plugin's second part reads what its first one prepared. */
+/** Checks both parts of a plugin, because the second part reads the data that the first one prepared. */
 function checkPairs(plugins: ConfigFields, choices: Choices, name: string): void {
   for (const [first, second] of [
     ["preFilter", "filter"],
@@ -202,7 +202,7 @@ function checkPairs(plugins: ConfigFields, choices: Choices, name: string): void
   }
 }
 
-/** What a point says goes before what multiPoint says. */
+/** Whether a plugin is enabled. The choice of a point takes precedence over that of multiPoint. */
 function isOn(choices: Choices, point: Point, name: string): boolean {
   const { enabled, disabled } = choices[point];
   if (enabled.has(name)) return true;

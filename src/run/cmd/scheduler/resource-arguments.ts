@@ -20,7 +20,7 @@ import type { ConfigFields } from "./config-fields.ts";
 
 const weightMax = 100;
 const shapeScoreMax = 10;
-/** Upstream has no bound; utilization is a whole number from 0 to 100, rising. */
+/** Maximum number of points. Upstream sets none, but utilization is a rising whole number from 0 to 100. */
 const shapePointsMax = 101;
 const strategies = ["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"] as const;
 const ratio = "requestedToCapacityRatio";
@@ -48,7 +48,7 @@ export function readFit(args: ConfigFields): Partial<PluginArguments> {
   return { ignoredResources, strategy };
 }
 
-/** Of every kind of arguments. */
+/** Fields that every kind of arguments has. */
 export const typeFields = ["apiVersion", "kind"];
 
 function noteLabel(args: ConfigFields, field: string, name: string): void {
@@ -82,7 +82,7 @@ function readStrategy(given: ConfigFields): ScoringStrategy {
 function readResource(one: ConfigFields): WeightedResource {
   one.refuseUnknown(["name", "weight"]);
   const name = one.text("name") ?? "";
-  // As upstream, no weight and a weight of 0 are 1.
+  // As upstream, a missing weight and a weight of 0 mean 1.
   const weight = one.integer("weight") || 1;
   if (weight < 0 || weight > weightMax) {
     const detail = `resource weight of ${name} not in valid range (0, 100]`;
@@ -121,7 +121,7 @@ function readPoint(point: ConfigFields): ShapePoint {
   return { utilization, score: point.integer("score") ?? 0 };
 }
 
-/** Upstream's words for a number that is not from 0 to `most`. */
+/** Notes a number that is not from 0 to `most`, with upstream's text. */
 export function noteRange(args: ConfigFields, field: string, value: number, most: number): void {
   if (value >= 0 && value <= most) return;
   args.note(invalidValue(args.at(field), value, `not in valid range [0, ${most}]`));

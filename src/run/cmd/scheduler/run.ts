@@ -1,4 +1,4 @@
-/** `pilothouse scheduler`: the scheduler alone, before any API server. */
+/** `pilothouse scheduler`: the scheduler alone, against any API server. */
 import type { Pod } from "#api/gen/types.ts";
 import { createInformerSet } from "#client/informer-set.ts";
 import { RecoveryMetrics } from "#client/recovery-metrics.ts";
@@ -23,7 +23,7 @@ export function schedulerRole(flags: SchedulerFlags): Promise<void> {
 
 const role = "kube-scheduler";
 
-/** A file given with --config decides; the flags fill in what it leaves open. */
+/** A file of --config takes precedence. The flags set the values that the file leaves open. */
 export async function openScheduler(
   host: SupervisedHost,
   given: SchedulerFlags,
@@ -34,13 +34,13 @@ export async function openScheduler(
   const asked = await parts.open("extenders", () => extenders.map(openExtender), {
     close: (open) => open.forEach((one) => one.close()),
   });
-  // Of the term: a follower has none, and shows no series, as upstream.
+  // Pods of the current term. As upstream, a follower has none and shows no series.
   let pods: () => readonly Pod[] = () => [];
   const workOf: WorkOf = ({ connection, metrics }) => {
     const counted = new SchedulerMetrics(metrics);
     const recovery = new RecoveryMetrics(metrics);
     return async (termEnds, term) => {
-      // A scheduler that is stuck ends its loops, and does not wait for requests that nobody answers.
+      // A stuck scheduler ends its loops without waiting for requests that get no answer.
       const givenUp = new AbortController();
       const signal = AbortSignal.any([termEnds, givenUp.signal]);
       const own = connection.client(term);
