@@ -1,4 +1,4 @@
-/** Drivers out of what a sink file declares: files are read, libraries are loaded when a sink is opened. */
+/** Creates drivers from the declarations of a sink file. Files are read and libraries imported when a sink is opened. */
 import { Buffer } from "node:buffer";
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -62,7 +62,7 @@ function jetStreamOptions(target: Target<"jetstream">) {
     servers,
     stream,
     keepPerSubject,
-    // Of one token: what a part writes has no points.
+    // A part is one token of the subject, because the text that replaces it contains no dot.
     subjects: route.text.replace(/\{[^}]*\}/g, "*"),
     markSubject: route.text.replace(/\{[^}]*\}/g, markToken),
     subjectPerObject: perObject,
@@ -90,7 +90,7 @@ function kafkaSasl(
   return { mechanism, username, password: password?.() ?? "" };
 }
 
-/** Certificates are read anew for each session, as they are renewed. */
+/** Reads the certificates for each session again, because they may be renewed. */
 function kafkaTls(tls: NonNullable<Target<"kafka">["tls"]>) {
   const { caFile, certFile, keyFile, serverName } = tls;
   const read = () => ({
@@ -118,12 +118,12 @@ function httpDriver(clock: Clock, sink: string, target: Target<"http">): SinkDri
   return new HttpDriver(deps, { sink, origin, path, secret: key });
 }
 
-/** As Standard Webhooks writes keys: `whsec_` and base64. Any other text is the key itself. */
+/** Parses a key as Standard Webhooks writes it: `whsec_` and base64. Any other text is the key itself. */
 function keyOf(text: string): Uint8Array {
   return text.startsWith("whsec_") ? Buffer.from(text.slice(6), "base64") : Buffer.from(text);
 }
 
-/** Standard Webhooks writes a key as `whsec_` and base64; any other text is a key itself. */
+/** Reads a key, which Standard Webhooks writes as `whsec_` and base64. Any other text is the key itself. */
 function secretOf(path: string): (() => string) | undefined {
   if (path === "") return undefined;
   readOperatorFile(path);

@@ -1,7 +1,7 @@
-/** A small file that is always the old one or the new one, readable by its owner alone. */
+/** Atomic replacement of a small file that only its owner can read. */
 import { open, rename } from "node:fs/promises";
 
-/** Durable when it resolves. One at a time for each path. */
+/** Replaces the file. It is durable when this resolves. Only one call at a time is allowed for each path. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const temporary = `${path}.tmp`;
   const file = await open(temporary, "w", 0o600);

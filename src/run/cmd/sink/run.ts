@@ -1,4 +1,4 @@
-/** `pilothouse sink`: writes changes of objects into streams, for as long as it holds its lease. */
+/** `pilothouse sink`: writes changes of objects into streams while it holds its lease. */
 import { productVersion } from "../shared/product.ts";
 import type { RoleFlags } from "../shared/role-flags.ts";
 import { openRole, runRole, type WorkOf } from "../shared/role-process.ts";

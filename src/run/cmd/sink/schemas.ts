@@ -1,4 +1,4 @@
-/** `pilothouse sink schema`: what consumers read of each source, as JSON Schema, by the API server's own schemas. */
+/** `pilothouse sink schema`: the JSON Schema of each source for consumers, from the API server's own schemas. */
 import type { Client } from "#client/client.ts";
 import { NoSchemaError, schemaOf } from "#sinks/schema.ts";
 import { type DeclaredSink, nameOfSource } from "#sinks/sink-file.ts";

@@ -1,4 +1,4 @@
-/** Sinks as a file declares them, run until a signal: alone (`pilothouse sink`) or beside a relay. */
+/** The sinks of a file, run until a signal: alone (`pilothouse sink`) or beside a relay. */
 import { ApiError } from "#api/status.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
@@ -27,7 +27,7 @@ interface DeclaredSinks {
 
 const lookAgainMs = 5_000;
 
-/** Throws UsageError: every mistake of the file with its line, a file that it names and cannot be read. */
+/** Throws UsageError for every mistake in the file with its line, and for a named file that cannot be read. */
 export function declareSinks(deps: SinksDeps, path: string, metrics: MetricSet): DeclaredSinks {
   const sinks = parseSinks(path).map((declared) => ({
     declared,
@@ -36,7 +36,7 @@ export function declareSinks(deps: SinksDeps, path: string, metrics: MetricSet):
   return { sinks, metrics: new SinkMetrics(metrics, () => deps.clock.monotonicMs()) };
 }
 
-/** Resolves once `signal` has aborted and all have come to rest; rejects when one of them is set up wrongly. */
+/** Resolves once `signal` has aborted and all sinks have stopped. Rejects when a sink is misconfigured. */
 export async function runSinks(
   deps: SinksDeps & { readonly client: Client },
   { sinks, metrics }: DeclaredSinks,
@@ -62,13 +62,13 @@ export async function runSinks(
   if (failure !== undefined) throw failure.reason;
 }
 
-/** For readiness; "" while all are written to, and while another instance writes. */
+/** Returns the reason for not ready. "" while all sinks are connected, and while another instance writes. */
 export function whyAway({ metrics }: DeclaredSinks): string {
   const away = metrics.away();
   return away.length === 0 ? "" : `not connected: ${away.join(", ")}`;
 }
 
-/** Waits until the server serves all of its resources. Undefined: stopped before. */
+/** Waits until the server serves all resources of the sink. Undefined: it was stopped before. */
 async function defined(
   deps: SinksDeps & { readonly client: Client },
   declared: DeclaredSink,
@@ -117,7 +117,7 @@ interface ResourceList {
   readonly resources?: readonly { readonly name?: string; readonly kind?: string }[];
 }
 
-/** As the server names it. Throws ApiError for a resource that is not served. */
+/** Returns the kind as the server names it. Throws ApiError for a resource that is not served. */
 export async function kindOf(
   client: Client,
   { group, version, resource }: ResourceRef,
