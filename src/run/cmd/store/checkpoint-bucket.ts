@@ -10,9 +10,9 @@ import type { ChunkName, ChunkStore } from "#store/engines/etcd/chunk-store.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
 export interface BucketTarget {
-  /** Without a slash at its end: `https://s3.eu-central-1.amazonaws.com/bucket`. */
+  /** URL of the bucket without a slash at its end: `https://s3.eu-central-1.amazonaws.com/bucket`. */
   readonly url: string;
-  /** Empty, or ends with a slash. */
+  /** Prefix of keys. It is empty or ends with a slash. */
   readonly prefix: string;
   readonly region: string;
   readonly accessKeyId: string;
@@ -23,9 +23,9 @@ export interface BucketTarget {
 const deadlineMs = 60_000;
 const triesMax = 4;
 const firstPauseMs = 200;
-/** A chunk is some 4 MiB and one record. */
+/** Maximum size of a response. A chunk has some 4 MiB plus one record. */
 const answerBytesMax = 64 * 2 ** 20;
-/** Of a thousand keys each: as many as a checkpoint that nobody removed for long. */
+/** Maximum number of pages of a thousand keys each: enough for the chunks of checkpoints that were not removed for long. */
 const pagesMax = 100;
 
 type Signer = InstanceType<Awaited<ReturnType<typeof loadSigner>>>;
@@ -49,7 +49,7 @@ export class CheckpointBucket implements ChunkStore {
     this.#signer = signer;
   }
 
-  /** Throws UsageError without the library. */
+  /** Opens the bucket. Throws UsageError when the library is not installed. */
   static async open(target: BucketTarget): Promise<CheckpointBucket> {
     const { accessKeyId, secretAccessKey, sessionToken, region } = target;
     const AwsClient = await loadSigner();
@@ -62,7 +62,7 @@ export class CheckpointBucket implements ChunkStore {
   }
 
   async put(chunk: ChunkName, bytes: Uint8Array): Promise<void> {
-    // A copy: a body must not be a view of shared memory.
+    // The bytes are copied, because a request body must not be a view of shared memory.
     const answer = await this.#send("PUT", this.#keyOf(chunk), new Uint8Array(bytes));
     if (answer.status >= 300) throw await refusal(answer);
   }
@@ -90,7 +90,7 @@ export class CheckpointBucket implements ChunkStore {
     return `${this.#target.prefix}${place}/${id}/${number}`;
   }
 
-  /** The first thousand, in order. */
+  /** Returns the first thousand keys in order. */
   async #list(prefix: string): Promise<readonly string[]> {
     const answer = await this.#send(
       "GET",
@@ -100,11 +100,11 @@ export class CheckpointBucket implements ChunkStore {
     );
     if (answer.status >= 300) throw await refusal(answer);
     const text = Buffer.from(await bytesOf(answer)).toString();
-    // Names of chunks hold nothing that XML would escape, whatever the prefix does.
+    // Names of chunks contain nothing that XML escapes, but the prefix may.
     return [...text.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key = ""]) => unescapeXml(key));
   }
 
-  /** Repeats what did not reach the bucket, or met an error of its own. */
+  /** Sends a request, and repeats it when it did not reach the bucket or failed inside the bucket. */
   async #send(
     method: string,
     key: string,

@@ -1,4 +1,4 @@
-/** `--checkpoints`: where the checkpoints of a replicated store lie when not in its etcd cluster. */
+/** `--checkpoints`: the place of a replicated store's checkpoints when it is outside the etcd cluster. */
 import { fileURLToPath } from "node:url";
 import type { ChunkStore } from "#store/engines/etcd/chunk-store.ts";
 import { CheckpointBucket, type BucketTarget } from "./checkpoint-bucket.ts";
@@ -10,7 +10,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const bucketForm = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 const defaultRegion = "us-east-1";
 
-/** Nothing is connected yet. Undefined: in etcd. Throws UsageError. */
+/** Opens the place without a connection. Undefined: the checkpoints are in etcd. Throws UsageError. */
 export async function openCheckpointPlace(
   given: string | undefined,
   environment: Environment,
@@ -30,7 +30,7 @@ function directoryOf(url: URL, given: string): CheckpointDirectory {
   }
 }
 
-/** Keys come from the environment, as all tools of this kind take them. */
+/** The keys come from the environment, as is usual for tools of this kind. */
 function bucketOf(url: URL, given: string, environment: Environment): BucketTarget {
   const { hostname, pathname, searchParams, username } = url;
   if (!bucketForm.test(hostname) || username !== "")
@@ -52,7 +52,7 @@ function bucketOf(url: URL, given: string, environment: Environment): BucketTarg
   };
 }
 
-/** In clear to this machine only: chunks hold every object of the cluster. */
+/** Allows a connection without TLS only to this machine, because chunks hold every object of the cluster. */
 function checkedEndpoint(endpoint: string, given: string): string {
   const url = URL.parse(endpoint);
   const isOwn = url !== null && ["127.0.0.1", "[::1]", "localhost"].includes(url.hostname);

@@ -1,9 +1,9 @@
-/** `pilothouse store` and its tools on the command line. */
+/** The command `pilothouse store` and its tools. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { durationOrZero, integer, logLevelOption } from "../shared/flag-values.ts";
 import type { StoreFlags } from "./run.ts";
 
-/** Declares every flag of the command in the order in which --help shows them. */
+/** Declares every flag of the command, in the order of --help. */
 export function addStore(program: Command): void {
   const store = program
     .command("store")
@@ -153,7 +153,7 @@ function addTools(store: Command): void {
     );
 }
 
-/** Of a flag that names one etcd cluster each time. */
+/** Parses a flag that names one etcd cluster each time it is given. */
 function clusters(
   text: string,
   before: readonly (readonly string[])[] = [],
@@ -163,12 +163,12 @@ function clusters(
   return [...before, urls];
 }
 
-/** Of a flag with one value each time. */
+/** Parses a flag with one value each time it is given. */
 function again(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
 }
 
-/** Of a flag that may be given again. */
+/** Parses a flag with comma-separated values that may be repeated. */
 function names(text: string, before: readonly string[] = []): readonly string[] {
   const given = text.split(",").map((name) => name.trim());
   if (given.includes("")) throw new InvalidArgumentError("a common name is empty.");

@@ -1,4 +1,4 @@
-/** Which engine keeps the log of `pilothouse store`, and where. */
+/** The engine of the log of `pilothouse store`, and its place. */
 import { must } from "#base/assert.ts";
 import { EtcdEndpoints } from "#etcd/endpoints.ts";
 import { EtcdLogCluster } from "#etcd/log-cluster.ts";
@@ -12,7 +12,7 @@ import { UsageError } from "../shared/usage-error.ts";
 
 export interface EngineFlags extends EtcdTlsFlags, PostgresFlags {
   readonly engine: "local" | "etcd" | "postgres";
-  /** One list of URLs for each cluster. */
+  /** Lists of URLs, one for each cluster. */
   readonly etcdServers: readonly (readonly string[])[];
   readonly etcdPrefix: string;
   readonly replicaUrl?: string;
@@ -20,7 +20,7 @@ export interface EngineFlags extends EtcdTlsFlags, PostgresFlags {
   readonly checkpoints?: string;
   readonly replicaCert?: string;
   readonly replicaKey?: string;
-  /** Milliseconds; 0: others compact. */
+  /** Period of compactions in etcd, in milliseconds. 0: other programs compact. */
   readonly etcdCompactionInterval: number;
 }
 
@@ -58,7 +58,7 @@ export function checkEngine(flags: EngineFlags & { readonly memory?: boolean }):
   }
 }
 
-/** One for each cluster. Nothing is connected yet. Throws UsageError. */
+/** Returns the endpoints of each cluster without a connection. Throws UsageError. */
 async function logEndpoints(flags: EngineFlags): Promise<readonly EtcdEndpoints[]> {
   const urls = flags.etcdServers.flat();
   for (const url of urls) await checkEtcdUrl(url);
@@ -73,13 +73,13 @@ async function logEndpoints(flags: EngineFlags): Promise<readonly EtcdEndpoints[
   return flags.etcdServers.map((cluster) => new EtcdEndpoints(cluster, identity));
 }
 
-/** Where a replicated log lies. */
+/** The place of a replicated log. */
 interface LogPlace {
   readonly cluster: LogCluster;
   readonly stripes: readonly LogCluster[];
-  /** Of etcd clusters, whose own history is to be compacted. */
+  /** Endpoints of etcd clusters, whose own history needs compaction. */
   readonly endpoints: readonly EtcdEndpoints[];
-  /** For texts: without a password. */
+  /** Name of the place for messages, without a password. */
   readonly where: string;
 }
 
@@ -96,7 +96,7 @@ export async function openLogPlace(
   return { cluster, stripes: [], endpoints: [], where };
 }
 
-/** The first cluster is the log's own; errors name those of several by their URLs. */
+/** Opens the log in etcd. The first cluster holds the log itself. With several clusters, errors name them by their URLs. */
 async function openEtcdPlace(
   deps: { readonly clock: Clock },
   flags: EngineFlags,

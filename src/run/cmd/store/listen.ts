@@ -1,4 +1,4 @@
-/** Where `pilothouse store` listens, and whom it serves there. */
+/** The listeners of `pilothouse store`, and the clients that they accept. */
 import { given } from "#base/given.ts";
 import { EtcdCounters } from "#etcd/counters.ts";
 import { X509Certificate } from "node:crypto";
@@ -27,7 +27,7 @@ export interface ListenFlags {
   readonly clientCa?: string;
   readonly allowCn?: readonly string[];
   readonly tlsMinVersion?: "TLSv1.2" | "TLSv1.3";
-  /** OpenSSL's names; absent: Node's choice. */
+  /** Ciphers, with OpenSSL's names. Absent: Node's choice. */
   readonly ciphers?: string;
   readonly insecureTransport?: boolean;
   readonly quota: number;
@@ -48,7 +48,7 @@ export function parseAddress(text: string): { readonly host: string; readonly po
   return { host: (match[1] ?? match[2]) as string, port };
 }
 
-/** In the clear, anyone that reaches the store can read and write every key, Secrets too. */
+/** Checks the transport. Without TLS, any client that reaches the store can read and write every key, even Secrets. */
 export function checkTransport(
   { listen, cert, insecureTransport }: ListenFlags,
   near: boolean,
@@ -87,12 +87,12 @@ export function readTls(flags: ListenFlags): ListenTls | undefined {
     ...(allowCn === undefined ? {} : { refuse: refuseOthers(allowCn) }),
   };
   usable("--cert and --key", () => createSecureContext({ cert: tls.cert, key: tls.key }));
-  // createSecureContext ignores an invalid authority, and would then refuse every client.
+  // createSecureContext ignores an invalid CA, so the server would refuse every client later.
   if (clientCa !== undefined) usable("--client-ca", () => new X509Certificate(tls.clientCa ?? ""));
   return tls;
 }
 
-/** As etcd's --client-cert-allowed-cn: the common name is one of them, letter by letter. */
+/** Like etcd's --client-cert-allowed-cn: the common name must equal one of the names exactly. */
 function refuseOthers(names: readonly string[]): (certificate: Uint8Array) => string | undefined {
   return (certificate) => {
     const { commonName = "" } = certificateIdentity(certificate) ?? {};
@@ -115,10 +115,10 @@ interface ListenDeps {
   readonly store: FullStore;
   readonly alarms: Alarms;
   readonly methods: ReadonlyMap<string, Method>;
-  /** Of one of several replicas: whether it holds the log. */
+  /** With several replicas: whether this one holds the log. */
   readonly holds?: () => boolean;
   readonly leaderChanges?: () => number;
-  /** Absent: its own. */
+  /** Counters of requests. Absent: the listener has its own. */
   readonly counters?: EtcdCounters;
 }
 
@@ -145,7 +145,7 @@ export async function listenAt(
   }
 }
 
-/** As clients of this machine reach it. */
+/** Returns the URL for clients on this machine. */
 export function urlOf({ host, port, tls }: ListenAddress): string {
   const scheme = tls === undefined ? "http" : "https";
   const shown = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;

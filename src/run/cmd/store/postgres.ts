@@ -1,4 +1,4 @@
-/** `--engine postgres`: the table of a database that keeps a replicated log. */
+/** `--engine postgres`: the database table of a replicated log. */
 import type { Client as PgClient } from "pg";
 import type { Clock } from "#platform/clock.ts";
 import { PostgresLogCluster } from "#postgres/log-cluster.ts";
@@ -11,13 +11,13 @@ import type { Parts } from "../shared/parts.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
 export interface PostgresFlags {
-  /** Hosts of one database. A URL may hold a password: no text repeats one. */
+  /** URLs of the hosts of one database. A URL may hold a password, so no message contains it. */
   readonly postgresUrl?: readonly string[];
   readonly postgresSchema?: string;
   readonly postgresCafile?: string;
 }
 
-/** Nothing is connected yet. Throws UsageError. */
+/** Opens the log without a connection. Throws UsageError. */
 export async function openPostgresLog(
   deps: { readonly clock: Clock },
   flags: PostgresFlags,
@@ -39,7 +39,7 @@ export async function openPostgresLog(
   return { cluster: new PostgresLogCluster({ ...deps, pool }, schema), where: pool.name };
 }
 
-/** An optional package. */
+/** Imports the driver, which is an optional package. */
 async function driver(): Promise<typeof PgClient> {
   try {
     return (await import("pg")).default.Client;

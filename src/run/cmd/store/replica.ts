@@ -48,11 +48,11 @@ interface ReplicaHost {
   readonly random: Random;
 }
 
-/** An opening may meet a checkpoint that is just being replaced. */
+/** Maximum number of tries to open, because a checkpoint may be replaced at that moment. */
 const openTriesMax = 5;
-/** A replica that prefers to hold the log waits so long: one that dies again and again does not take it each time. */
+/** Delay before a preferred replica takes the log, so that one that fails repeatedly does not take it each time. */
 const preferMs = 10_000;
-/** Extended key usage clientAuth. */
+/** OID of the extended key usage clientAuth. */
 const clientUse = "1.3.6.1.5.5.7.3.2";
 
 export async function openReplicaRole(
@@ -84,7 +84,7 @@ export async function openReplicaRole(
   );
   const serving = { replica, role, members, handover, counters };
   await openFrontend(host, flags, { ...serving, address, url }, parts);
-  // Writes on their way are settled before the connections break: the others take the log over as soon as they do.
+  // Writes in flight are settled before the connections close, because other replicas take the log over as soon as they do.
   await parts.open("writes", () => undefined, { close: () => replica.close() });
   await parts.open("role", () => role.start(), { close: () => role.stop() });
   await members.add(url);
@@ -161,7 +161,7 @@ async function open(
   }
 }
 
-/** What the others reach this one by, and what the log names its holder by. Throws UsageError. */
+/** Returns the URL by which other replicas reach this one, and by which the log names its holder. Throws UsageError. */
 function replicaUrl(flags: ReplicaFlags, address: ListenAddress): string {
   const url = flags.replicaUrl ?? urlOf(address);
   if (flags.replicaUrl === undefined && isAnywhere(address)) {
@@ -189,7 +189,7 @@ function peerIdentity(flags: ReplicaFlags): EtcdIdentity {
   const { replicaCert: cert = flags.cert, replicaKey: key = flags.key } = flags;
   if (cert === undefined || key === undefined) return {};
   const identity = { cert: readOperatorFile(cert), key: readOperatorFile(key) };
-  // Absent: for every use.
+  // Undefined: the certificate is valid for every use.
   const uses = new X509Certificate(identity.cert).keyUsage as readonly string[] | undefined;
   if (flags.clientCa === undefined) return identity;
   if (uses !== undefined && !uses.includes(clientUse)) {
@@ -214,14 +214,14 @@ async function openCompactors(
     await parts.open("compactor", () => own.start(), { close: () => own.stop() });
   }
   if (periodMs === 0) return;
-  // Trimmed slots stay in etcd's own history until that is compacted: replicas and API servers take turns.
+  // Trimmed slots remain in etcd's own history until a compaction. Replicas and API servers take turns at it.
   for (const endpoints of deps.endpoints) {
     const ofCluster = new Compactor({ ...deps, endpoints }, { periodMs });
     await parts.open("etcd-compactor", () => ofCluster.start(), { close: () => ofCluster.close() });
   }
 }
 
-/** Of all replicas the holder compacts. */
+/** Lets only the holder of the log compact, of all replicas. */
 function compactedByHolder(
   replica: Replica,
 ): ConstructorParameters<typeof AutoCompactor>[0]["store"] {
@@ -237,7 +237,7 @@ function compactedByHolder(
   };
 }
 
-/** The supervisor starts the process again, and it follows the new holder. */
+/** Ends the process. The supervisor starts it again, and it then follows the new holder. */
 export function endAnew(error: Error): void {
   const why =
     error instanceof FencedError ? "another replica has taken the log over" : error.message;

@@ -39,26 +39,26 @@ import {
 import { supervised } from "../shared/supervise.ts";
 import { UsageError } from "../shared/usage-error.ts";
 
-/** Of https it has the TLS of the clients' listener. */
+/** Address to listen on. With https it has the TLS settings of the clients' listener. */
 export interface ListenUrl {
   readonly isTls: boolean;
-  /** host:port */
+  /** Address as host:port. */
   readonly address: string;
 }
 
 export interface StoreFlags extends ListenFlags, EngineFlags {
   readonly dataDir: string;
-  /** Of the member; absent: default. */
+  /** Name of the member. Absent: "default". */
   readonly name?: string;
-  /** host:port of further listeners, with the same TLS. */
+  /** Addresses of further listeners as host:port, with the same TLS settings. */
   readonly alsoListen?: readonly string[];
-  /** Where /metrics and /health alone are served. */
+  /** Addresses that serve only /metrics and /health. */
   readonly metricsListen?: readonly ListenUrl[];
-  /** URLs for clients in the member list; absent: where this listens. */
+  /** URLs for clients in the member list. Absent: the addresses of the listeners. */
   readonly advertise?: readonly string[];
   readonly requestBytesMax?: number;
   readonly txnOpsMax?: number;
-  /** Compacts on its own, keeping this many revisions. */
+  /** Number of revisions that the store's own compaction keeps. */
   readonly keepRevisions?: number;
   readonly memory?: boolean;
   readonly compactEvery: number;
@@ -66,7 +66,7 @@ export interface StoreFlags extends ListenFlags, EngineFlags {
   readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
 }
 
-/** etcd's period of a compaction by revisions. */
+/** etcd's period of compactions by revisions. */
 const revisionCompactionMs = 300_000;
 
 type Host = ReturnType<typeof hostOf>;
@@ -85,7 +85,7 @@ export async function serveStore(flags: StoreFlags): Promise<void> {
   return runToEnd(open, { onFailed: endAnew });
 }
 
-/** What is wrong with the flags is said before anything is opened. */
+/** Reports faults of the flags before anything is opened. */
 async function listenAddress(host: Host, flags: StoreFlags): Promise<ListenAddress> {
   const address = parseAddress(flags.listen);
   const near = await isLoopback(address.host, "--listen");
@@ -134,7 +134,7 @@ function limitsOf({ requestBytesMax, txnOpsMax }: StoreFlags) {
   };
 }
 
-/** The other addresses of clients, and those for probes and scrapers alone. */
+/** Opens the further listeners for clients, and those that serve only probes and metrics. */
 async function openMoreListeners(
   deps: Parameters<typeof listenAt>[0],
   flags: StoreFlags,
@@ -221,7 +221,7 @@ export function openError(error: unknown, directory: string): unknown {
   });
 }
 
-/** The same ids for the same directory at every start; clients notice when they change. */
+/** Returns the same ids for the same directory at every start, because clients notice a change. */
 function identityOf(
   host: Host,
   flags: StoreFlags,

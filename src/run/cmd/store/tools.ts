@@ -1,4 +1,4 @@
-/** `pilothouse store check | dump | stats | restore`: a store directory without a running store. */
+/** `pilothouse store check | dump | stats | restore`: tools for a store directory that no store uses. */
 import { createHash } from "node:crypto";
 import { createReadStream, statSync } from "node:fs";
 import { snapshotBlockBytes } from "#etcd/snapshot.ts";
@@ -16,14 +16,14 @@ import { UsageError } from "../shared/usage-error.ts";
 const hashBytes = 32;
 const prefixesShown = 20;
 
-/** Exit code 1 when anything is wrong. */
+/** Checks the directory. The exit code is 1 when it finds a fault. */
 export async function storeCheck(directory: string): Promise<void> {
   const report = await over(directory, (deps) => checkDirectory(deps, directory));
   process.stdout.write(checkText(directory, report));
   if (report.problems.length > 0) process.exitCode = 1;
 }
 
-/** Every key at the newest revision, one line of JSON each; bytes that are no text in base64. */
+/** Prints every key at the newest revision as one line of JSON, with bytes that are not text in base64. */
 export async function storeDump(directory: string): Promise<void> {
   const { mvcc } = await over(directory, (deps) => loadReadOnly(deps, directory));
   for (const kv of everything({ mvcc })) {
@@ -130,7 +130,7 @@ largest prefixes by bytes of values:
 ${lines.join("")}`;
 }
 
-/** The last 32 bytes are the SHA-256 of all before; a file whose length is no such sum has none. */
+/** Checks a snapshot's last 32 bytes, the SHA-256 of the rest. A file of another length than blocks plus a hash has none. */
 async function checkHash(path: string): Promise<void> {
   const size = sizeOf(path);
   if (size % snapshotBlockBytes !== hashBytes) {
