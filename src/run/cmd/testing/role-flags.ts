@@ -1,8 +1,8 @@
-/** Flags of a role as the command line reads them, for tests that open a role themselves. */
+/** Flags of a role, parsed as on the command line, for tests that open a role themselves. */
 import { must } from "#base/assert.ts";
 import { makeProgram } from "../program.ts";
 
-/** `Flags`: the type that the command's action takes. */
+/** Parses flags. `Flags`: the type that the command's action takes. */
 export function flagsOf<Flags>(name: string, ...given: readonly string[]): Flags {
   const command = makeProgram().commands.find((one) => one.name() === name);
   const { unknown } = must(command, `there is a command ${name}`).parseOptions([...given]);
