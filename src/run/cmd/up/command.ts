@@ -1,4 +1,4 @@
-/** `pilothouse up` on the command line. */
+/** The command `pilothouse up` and its flags. */
 import { type Command, Option } from "commander";
 import { imagePatterns } from "#hollow/image-pull.ts";
 import { unpullableDefault } from "#hollow/options.ts";
@@ -11,7 +11,7 @@ import { addRecoveryFlag } from "../shared/recovery.ts";
 import { mirroredByDefault } from "../relay/command.ts";
 import type { UpFlags } from "./flags.ts";
 
-/** Declares every flag of the command in the order in which --help shows them. */
+/** Declares every flag of the command, in the order of --help. */
 export function addUp(program: Command): void {
   const up = program
     .command("up")

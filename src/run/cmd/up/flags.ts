@@ -1,4 +1,4 @@
-/** The flags of `pilothouse up`, as parsed: the limits are `main.ts`'s to check. */
+/** The flags of `pilothouse up`, as parsed. `main.ts` checks the limits. */
 import type { ImagePatterns } from "#hollow/image-pull.ts";
 import type { ApiServerFlags } from "../plane/flags.ts";
 import type { NodeGroupFlags } from "../shared/node-group-role.ts";
@@ -13,14 +13,14 @@ export interface UpFlags
   readonly port: number;
   readonly nodes: number;
   readonly gangs?: boolean;
-  /** A file. */
+  /** Path of the file of devices. */
   readonly devices?: string;
-  /** A file. */
+  /** Path of the file of node groups. */
   readonly hollowNodeGroups?: string;
   readonly imagePullError: ImagePatterns;
   readonly hollowMetrics: boolean;
   readonly relay?: string;
   readonly relayResources: string;
-  /** Of that relay. */
+  /** Address of xDS at the relay. */
   readonly xdsListen?: string;
 }

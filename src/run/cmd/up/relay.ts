@@ -22,14 +22,14 @@ export interface UpRelayFlags {
   readonly relayResources: string;
   readonly xdsListen?: string;
   readonly logLevel: LogLevel;
-  /** The plane's: its own lines do not name who reads the relay's mirrors. */
+  /** The plane's audit. The plane's own log lines do not name the users that read the relay's mirrors. */
   readonly audit?: Audit;
 }
 
 export interface BesideRelay {
-  /** `https://127.0.0.1:6444`. */
+  /** URL of the relay, such as `https://127.0.0.1:6444`. */
   readonly url: string;
-  /** Where it serves xDS, for the screen; "": nowhere. */
+  /** Address of xDS, for the screen. "": xDS is not served. */
   readonly xds: string;
 }
 

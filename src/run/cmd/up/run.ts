@@ -70,7 +70,7 @@ export async function openUp(
   return { text: readyText(plane, directory, flags, { relay, groups }), failed: plane.failed };
 }
 
-/** `--gangs` says what stock flags say in two parts. */
+/** Expands `--gangs` to the two stock flags that it stands for. */
 function withGangs(flags: UpFlags): UpFlags {
   if (flags.gangs !== true) return flags;
   const { featureGates = [], runtimeConfig } = flags;
@@ -108,7 +108,7 @@ async function openPlane(
   }
 }
 
-/** @returns where they are served, as a line for people; "" without. */
+/** @returns a line for the operator with the address of the node groups, or "" without node groups. */
 async function openNodeGroupsOf(
   host: SupervisedHost,
   plane: Plane,
@@ -125,7 +125,7 @@ async function openNodeGroupsOf(
     stopMs: hollowStopMs,
     unpullable: flags.imagePullError,
   };
-  // With nodes of its own the plane plays the stages of other kinds by itself.
+  // With nodes in this process, the plane itself runs the stages of other kinds.
   const own = flags.nodes === 0 ? stages : nodeStages(stages);
   const asked = { path, flags, options, stages: own };
   const provider = await openNodeGroups(host, plane, asked, parts);
@@ -140,7 +140,7 @@ interface RelayBeside {
   readonly stopping: AbortSignal;
 }
 
-/** Undefined: not asked for. Its code is loaded only then. */
+/** Imports the code of the relay and opens it. Undefined: the flag is not given, and nothing is imported. */
 async function openRelayBeside(
   host: SupervisedHost,
   { plane, pki, flags, options: { audit }, stopping }: RelayBeside,
