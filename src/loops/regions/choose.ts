@@ -15,7 +15,7 @@ export interface Candidate {
 
 interface Surroundings {
   readonly namespaceLabels: Readonly<Record<string, string>>;
-  /** Regions of another placement of the namespace. */
+  /** Returns the regions of another placement of the same namespace. */
   readonly regionsOf: (placement: string) => readonly string[];
 }
 

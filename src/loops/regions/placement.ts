@@ -18,15 +18,15 @@ export interface Placement extends KubeObject {
   readonly status?: PlacementStatus;
 }
 
-/** The decision, written before any region is asked for anything. */
+/** The decision; it is written before any region receives a request. */
 export interface PlacementStatus {
   readonly observedGeneration?: number;
   readonly conditions?: readonly PlacementCondition[];
-  /** Regions of objects that are copied. */
+  /** Regions for objects that are copied without being divided. */
   readonly regions?: readonly string[];
-  /** `apps/v1/deployments`: kinds that were ever placed, whose leftovers are looked for. */
+  /** Kinds that were ever placed, such as `apps/v1/deployments`; their leftovers are searched for. */
   readonly kinds?: readonly string[];
-  /** Objects with replicas. */
+  /** Objects with replicas, and the regions that run them. */
   readonly objects?: readonly PlacedObject[];
 }
 
@@ -40,12 +40,12 @@ interface PlacementCondition {
 }
 
 export interface PlacedObject {
-  /** `Deployment/web`. */
+  /** Kind and name, for example `Deployment/web`. */
   readonly object: string;
   readonly uid: string;
   readonly regions: readonly RegionShare[];
   readonly unplaced?: number;
-  /** Of a whole workload: the region that is still to be empty before `regions` is asked. */
+  /** For a whole workload: the region that must be empty before the workload starts in `regions`. */
   readonly from?: string;
 }
 
@@ -58,7 +58,7 @@ interface ObjectSelector {
   readonly ref: ResourceRef;
   readonly apiVersion: string;
   readonly kind: string;
-  /** Absent: by `labels`. */
+  /** Absent: objects are selected by `labels`. */
   readonly name?: string;
   readonly labels: LabelSelectorSpec;
 }
@@ -70,7 +70,7 @@ interface RegionBounds {
 }
 
 export interface Override {
-  /** Empty: all. */
+  /** Empty: all regions. */
   readonly regions: readonly string[];
   readonly selector: LabelSelectorSpec;
   /** Empty: every kind. */
@@ -88,9 +88,9 @@ export interface PlacementSpec {
   readonly weights: "Equal" | "FreeCapacity" | "Cost";
   readonly each: RegionBounds;
   readonly named: ReadonlyMap<string, RegionBounds>;
-  /** Label of regions; "": none. */
+  /** Key of the region label to spread by; "": no spreading. */
   readonly spreadBy: string;
-  /** Placements of the namespace: only where they are; never where they are. */
+  /** Names of placements of the same namespace: `with` restricts this one to their regions, `apart` excludes their regions. */
   readonly with: readonly string[];
   readonly apart: readonly string[];
   readonly overrides: readonly Override[];
@@ -100,7 +100,7 @@ export interface PlacementSpec {
     readonly singletons: "Never" | "Fenced";
     readonly onReturn: "Rebalance" | "Stay";
   };
-  /** Share of the replicas that may be there too much during a move: 0 to 1. */
+  /** Share of the replicas that may exist in excess during a move: 0 to 1. */
   readonly surge: number;
   readonly conflicts: "Refuse" | "Adopt";
   readonly deletion: "Delete" | "Keep";
@@ -158,7 +158,7 @@ function objectSelector(one: Fields): readonly ObjectSelector[] {
   ];
 }
 
-/** As upstream guesses it (meta.UnsafeGuessKindToResource); the admission policy asks about the same name. */
+/** Guesses the resource like upstream (meta.UnsafeGuessKindToResource). The admission policy checks the same name. */
 export function guessResource(kind: string): string {
   const singular = kind.toLowerCase();
   if (singular.endsWith("endpoints")) return singular;
@@ -185,11 +185,11 @@ function override(one: Fields): Override {
   };
 }
 
-/** Absent: everything. One that cannot be read selects nothing. */
+/** Absent: selects everything. A selector that cannot be parsed selects nothing. */
 function labelSelector(value: unknown): LabelSelectorSpec {
   if (value === undefined || value === null) return {};
   try {
-    // A field of the schema's type; a bad operator throws.
+    // The schema has checked the type of the field; this call throws for a bad operator.
     selectorFromLabelSelector(value as LabelSelectorSpec);
     return value as LabelSelectorSpec;
   } catch {
@@ -226,7 +226,7 @@ function number(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
 }
 
-/** The first is the default. */
+/** Returns `value` if it is one of the choices, else the first choice as the default. */
 function oneOf<T extends string>(value: unknown, choices: readonly [T, ...T[]]): T {
   return choices.find((choice) => choice === value) ?? choices[0];
 }

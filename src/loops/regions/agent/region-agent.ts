@@ -41,7 +41,7 @@ interface AgentDeps {
 interface AgentOptions {
   readonly everyMs: number;
   readonly leaseMs: number;
-  /** After a start, until the first grant. */
+  /** Time that the agent waits for its first grant after a start. */
   readonly startMs: number;
   readonly podsMax: number;
 }
@@ -69,7 +69,7 @@ export class RegionAgent {
     this.#startedMs = deps.clock.monotonicMs();
   }
 
-  /** Until `signal` aborts. */
+  /** Runs until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const informers = createInformerSet(this.#deps);
     const leases = informers.informer<KubeObject>(refs.leases, {
@@ -102,7 +102,7 @@ export class RegionAgent {
   async #loop(workloads: readonly Informer<AnyObject>[], signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     while (!signal.aborted) {
-      // Each by itself: none of them may keep the others from their turn.
+      // Each task catches its own errors, so that a failure of one does not keep the others from running.
       await this.#tried("fence", () => this.#challenge());
       await this.#tried("stop", () => this.#stopFenced(workloads));
       await this.#tried("summary", () => this.#writeSummary());

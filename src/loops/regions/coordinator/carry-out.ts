@@ -24,14 +24,14 @@ interface RoundRegion {
   readonly connection: RegionConnection;
 }
 
-/** One placement's objects, decision and regions, as they are gathered for one reconcile. */
+/** Objects, decision and regions of one placement, collected for one reconcile. */
 export interface Round {
   readonly placement: Placement;
   readonly spec: PlacementSpec;
   readonly objects: readonly WantedObject[];
   readonly kinds: readonly ResourceRef[];
   readonly regions: readonly RoundRegion[];
-  /** An object of the placement's namespace at home. */
+  /** Returns an object of the placement's namespace from the home cluster. */
   find(ref: ResourceRef, name: string): AnyObject | undefined;
 }
 
@@ -40,7 +40,7 @@ interface CarryOutDeps {
   readonly stuck: StuckReplicas;
 }
 
-/** @returns what an operator should know; errors that pass are thrown, to be tried again. */
+/** @returns the problems that an operator should know. Passing errors are thrown, so that the caller tries again. */
 export async function carryOut(round: Round, deps: CarryOutDeps): Promise<readonly string[]> {
   const asked = askedReplicas(round, deps.stuck);
   const reachable = round.regions.filter(({ view }) => view.isReachable);
@@ -62,7 +62,7 @@ function textOf(error: unknown): string {
   return error instanceof Error ? error.message.slice(0, 300) : String(error);
 }
 
-/** By uid and region: what the object there is to ask for now. Absent: it is not to be there. */
+/** By uid and region: number of replicas to request there now. Absent: the object must not be in that region. */
 type Asked = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 function askedReplicas(round: Round, stuck: StuckReplicas): Asked {
@@ -121,12 +121,12 @@ function readyOf(object: AnyObject): number {
   return typeof ready === "number" && ready > 0 ? Math.floor(ready) : 0;
 }
 
-/** While another region may still have it, it is taken down there and started nowhere. */
+/** While another region may still run the workload, it is scaled to 0 there and started in no region. */
 function wholeReplicas(round: Round, { kind, metadata }: AnyObject): ReadonlyMap<string, number> {
   const uid = metadata?.uid ?? "";
   const from = round.placement.status?.objects?.find((one) => one.uid === uid)?.from;
   if (from === undefined) return sharesOf(round, uid);
-  // Jobs have no replicas: they are deleted, and gone when their pods are.
+  // Jobs have no replicas: they are deleted, and they are gone once their pods are gone.
   return kind === "Job" || kind === "CronJob" ? new Map() : new Map([[from, 0]]);
 }
 
@@ -148,7 +148,7 @@ async function writeRegion(
   return problems;
 }
 
-/** Dependencies first; an object of no replicas is in every chosen region that is not given up. */
+/** Lists dependencies first. An object without replicas is wanted in every chosen region that is not given up. */
 function wantedIn(round: Round, view: RegionView, asked: Asked): readonly WantedObject[] {
   const isHere = view.isChosen && view.standing !== "closed";
   const first = new Map<string, WantedObject>();
@@ -172,7 +172,7 @@ function wantedIn(round: Round, view: RegionView, asked: Asked): readonly Wanted
   return [...[...first].filter(([key]) => !selected.has(key)).map(([, one]) => one), ...then];
 }
 
-/** Jobs have no replicas. */
+/** Returns undefined for Jobs and CronJobs, which have no replicas field. */
 function replicaField({ kind }: AnyObject, replicas: number | undefined): number | undefined {
   return kind === "Job" || kind === "CronJob" ? undefined : replicas;
 }
@@ -195,7 +195,7 @@ function madeFor(round: Round, view: RegionView, object: AnyObject, replicas?: n
   });
 }
 
-/** Divided by the replicas of all that is divided here: a budget's selector is not resolved. */
+/** Divides by the replicas of all divided objects of the placement, because the budget's selector is not resolved. */
 function budgetFor(round: Round, view: RegionView, budget: AnyObject): AnyObject | undefined {
   const replicas = new Map<string, number>();
   for (const { regions } of round.placement.status?.objects ?? []) {

@@ -1,4 +1,4 @@
-/** The coordinator: the set of regions, their profiles, and placements, over one API server as home. */
+/** The coordinator maintains the set of regions, their profiles, and placements. One API server serves as its home. */
 import { createController } from "#client/create-controller.ts";
 import type { Client } from "#client/client.ts";
 import { createInformerSet } from "#client/informer-set.ts";
@@ -14,7 +14,7 @@ import { ServiceController } from "../services/service-controller.ts";
 import { StuckReplicas } from "./stuck-replicas.ts";
 
 interface CoordinatorDeps {
-  /** Of home, where global objects, placements and profiles are. */
+  /** Client of the home cluster, which holds the global objects, placements and profiles. */
   readonly client: Client;
   readonly clock: Clock;
   readonly random: Random;
@@ -31,7 +31,7 @@ export interface CoordinatorOptions extends RegionSetOptions {
 
 interface Coordinator {
   readonly regions: RegionSet;
-  /** Until `signal` aborts; resolves when every connection has ended. */
+  /** Runs until `signal` aborts; resolves when every connection has ended. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -97,7 +97,7 @@ interface Marked {
   readonly metadata?: { readonly labels?: object; readonly annotations?: object };
 }
 
-/** Labels decide where objects may be, annotations hold an operator's word. */
+/** Labels decide where objects may be placed; annotations hold an operator's order. */
 function hasOtherMarks(old: Marked, next: Marked): boolean {
   const marks = ({ metadata }: Marked): string =>
     JSON.stringify([metadata?.labels ?? {}, metadata?.annotations ?? {}]);

@@ -1,4 +1,4 @@
-/** The status to write into a global object; undefined: its kind has none that is added up, or it is nowhere yet. */
+/** The status to write into a global object. Undefined: the kind has no aggregated status, or the object is in no region yet. */
 import type { AnyObject } from "#api/object.ts";
 import { isRecord } from "#base/is-record.ts";
 import { annotations } from "../names.ts";
@@ -22,7 +22,7 @@ export function globalStatus(
   return aggregateReplicas(object, parts, { nowText });
 }
 
-/** A region that does not answer says nothing. */
+/** Returns undefined for a region that does not answer. */
 function partIn(object: AnyObject, round: Round, name: string): AnyObject | undefined {
   const region = round.regions.find(({ view }) => view.name === name);
   const source = round.objects.find((one) => one.object === object);
@@ -34,7 +34,7 @@ function partIn(object: AnyObject, round: Round, name: string): AnyObject | unde
     : undefined;
 }
 
-/** Of a whole workload that has no replicas: what its one region says. */
+/** Returns the status that the only region reports for a whole workload without replicas. */
 function onlyStatus(parts: readonly RegionPart[]): Readonly<Record<string, unknown>> | undefined {
   const status = parts[0]?.object?.["status"];
   return isRecord(status) ? status : undefined;

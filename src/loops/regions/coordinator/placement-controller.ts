@@ -67,7 +67,7 @@ const reserved: Refusal = {
   message: "objects of a region's own namespaces (kube-*, pilothouse-regions) are not placed",
 };
 
-/** Looked again while a copy that is needed has not had its first list. */
+/** Delay before the next reconcile while a required informer has not received its first list. */
 const unsyncedMs = 500;
 
 export class PlacementController implements ControllerOptions<Placement> {
@@ -89,12 +89,12 @@ export class PlacementController implements ControllerOptions<Placement> {
     this.sources = [this.#woken];
   }
 
-  /** A region began or stopped to answer, came or went. */
+  /** Wakes all placements after a region joined, left, started to answer or stopped to answer. */
   regionChanged(): void {
     for (const placement of this.#placements.values()) this.#woken.add(keyOf(placement));
   }
 
-  /** An object that was placed in a region has changed. */
+  /** Wakes the placement of an object that has changed in a region. */
   objectChanged({ metadata }: KubeObject): void {
     const uid = metadata?.labels?.[labels.placement] ?? "";
     for (const placement of this.#placements.byIndex("uid", uid)) this.#woken.add(keyOf(placement));
@@ -128,13 +128,16 @@ export class PlacementController implements ControllerOptions<Placement> {
     return formatTime(this.#deps.clock.nowMs());
   }
 
-  /** Home's copies of all that is asked about; asking starts them, and a change in them wakes the namespace's placements. */
+  /**
+   * Whether the informers of home have synced for every kind of the placement. The call starts those informers; a
+   * change that they report wakes the placements of its namespace.
+   */
   #isReady(spec: PlacementSpec): boolean {
     const kinds = [...spec.resources.map(({ ref }) => ref), ...dependencyRefs(spec)];
     return kinds.map((ref) => this.#home(ref)).every(({ hasSynced }) => hasSynced);
   }
 
-  /** A placement that is new waits for regions that are about to answer: the first of them would get everything. */
+  /** Whether a new placement must wait for regions that are still joining. Otherwise the first region to answer would get all replicas. */
   #isTooEarly({ status }: Placement, views: readonly RegionView[]): boolean {
     if (status?.objects !== undefined) return false;
     const { regions } = this.#deps;
@@ -171,7 +174,7 @@ export class PlacementController implements ControllerOptions<Placement> {
         const isNamed =
           name === undefined ? labelsMatch(selector, metadata?.labels) : metadata?.name === name;
         if (!isNamed || metadata?.deletionTimestamp !== undefined) continue;
-        // Objects of a list may have no kind of their own.
+        // Items of a list may lack `apiVersion` and `kind`.
         found.set(`${refText(ref)} ${metadata?.name}`, {
           ref,
           object: { ...object, apiVersion, kind },
@@ -274,7 +277,7 @@ export class PlacementController implements ControllerOptions<Placement> {
     };
   }
 
-  /** @returns the placement with the status, as it is stored now. */
+  /** @returns the placement with the new status, as stored. */
   async #store(placement: Placement, status: PlacementStatus): Promise<Placement> {
     if (jsonEqual(placement.status ?? {}, status)) return placement;
     const namespace = placement.metadata?.namespace ?? "";
@@ -282,7 +285,7 @@ export class PlacementController implements ControllerOptions<Placement> {
     return this.#deps.client.update<Placement>(this.ref, namespace, { ...placement, status }, call);
   }
 
-  /** Nothing is changed anywhere; what is placed stays. */
+  /** Writes the reason into the status only; placed objects stay as they are. */
   async #refuse(placement: Placement, why: Refusal): Promise<void> {
     const condition = placed("False", why.reason, why.message, placement, this.#nowText());
     const conditions = withCondition(placement.status?.conditions, condition);
@@ -317,7 +320,7 @@ export class PlacementController implements ControllerOptions<Placement> {
         afterMs === undefined ? [] : [afterMs - regions.standing(name).silentMs],
       )
       .map((wait) => Math.max(wait, 1_000));
-    // A fence ends by time alone.
+    // The end of a fence triggers no event, so the controller has to check again by time.
     const isFenced = spec.failover.singletons === "Fenced";
     if (isFenced && views.some((view) => !view.isReachable && !view.isFenceOver))
       waits.push(10_000);
@@ -331,7 +334,7 @@ export class PlacementController implements ControllerOptions<Placement> {
     return waits.length === 0 ? undefined : { requeueAfterMs: Math.min(...waits) };
   }
 
-  /** Objects in regions that do not answer keep the placement until they do, or their profile goes. */
+  /** Regions that do not answer keep the placement until they answer, or until their profile is removed. */
   async #remove(placement: Placement): Promise<ReconcileResult> {
     if (!hasFinalizer(placement, placedFinalizer)) return undefined;
     const spec = placementSpec(placement);
@@ -369,14 +372,14 @@ function freeIn(connection: RegionConnection | undefined, object: AnyObject): nu
   return summary === undefined || template === undefined ? undefined : freePods(summary, template);
 }
 
-/** It answers, and what was placed there before is known. */
+/** Whether the region answers and the objects placed there earlier are known. */
 function canRead(connection: RegionConnection, kinds: readonly ResourceRef[]): boolean {
-  // All are asked for, so that they start together.
+  // Request every informer before the check, so that all of them start together.
   const informers = kinds.map((ref) => connection.placed(ref));
   return connection.isReady && informers.every(({ hasSynced }) => hasSynced);
 }
 
-/** Seen now: the region answers, and the object is not there or has no pod. */
+/** Whether the region answers now, and the object is absent there or has no pod. */
 function isEmptyOf(
   connection: RegionConnection | undefined,
   kinds: readonly ResourceRef[],
@@ -389,7 +392,7 @@ function isEmptyOf(
   );
 }
 
-/** Scaled to 0, seen by its controller, and no pod is left, not even one that is ending. */
+/** Whether the object is scaled to 0, its controller has observed that, and no pod is left, not even a terminating one. */
 function isStopped(object: AnyObject): boolean {
   const spec = isRecord(object["spec"]) ? object["spec"] : {};
   const status = isRecord(object["status"]) ? object["status"] : {};

@@ -41,15 +41,15 @@ interface RegionOptions {
   readonly name: string;
   readonly times: RegionTimes;
   readonly summaryPodsMax: number;
-  /** An agent in the region makes the summary. */
+  /** Whether an agent in the region makes the summary. */
   readonly hasAgent: boolean;
-  /** It takes part in global services. */
+  /** Whether the region takes part in global services. */
   readonly hasServices: boolean;
-  /** A service that it exports has changed: `namespace/name`. */
+  /** Called with `namespace/name` when a service that the region exports has changed. */
   readonly onService: (key: string) => void;
-  /** The region began or stopped to answer. */
+  /** Called when the region starts or stops to answer. */
   readonly onState: () => void;
-  /** An object that was placed there has changed. */
+  /** Called when an object that was placed in the region has changed. */
   readonly onObject: (object: KubeObject) => void;
 }
 
@@ -63,12 +63,12 @@ export class RegionConnection {
   readonly #informers: InformerSet;
   readonly #placed = new Map<string, Informer<AnyObject>>();
   readonly #keeper: SummaryKeeper;
-  /** Undefined: it takes no part in global services. */
+  /** Undefined: the region takes no part in global services. */
   readonly exports: RegionExports | undefined;
   #agentSummary: RegionSummary | undefined;
   #version = "";
   #problem = "";
-  /** The agent has asked for the fence since this process began: there is somebody who stops. */
+  /** Whether the agent has sent a challenge since this process started, so that an agent exists that stops fenced workloads. */
   #hasChallenged = false;
 
   constructor(deps: RegionDeps, options: RegionOptions) {
@@ -91,29 +91,29 @@ export class RegionConnection {
     return this.health.state === "Ready";
   }
 
-  /** No whole workload runs there, by its fence; false where nobody keeps one. */
+  /** Whether the fence guarantees that no whole workload runs in the region. False if no agent there holds a fence. */
   get isFenceOver(): boolean {
     return this.#hasChallenged && this.fence.isOver(this.#deps.clock.monotonicMs());
   }
 
-  /** Why the last probe had no answer; "" when it had one. */
+  /** Error of the last probe; "" if the region answered it. */
   get problem(): string {
     return this.#problem;
   }
 
-  /** `v1.36.0`; "" before the first answer. */
+  /** Version of the region's API server, for example `v1.36.0`; "" before the first answer. */
   get version(): string {
     return this.#version;
   }
 
-  /** Undefined: not known yet. */
+  /** Undefined: the summary is not known yet. */
   get summary(): RegionSummary | undefined {
     if (this.#options.hasAgent) return this.#agentSummary;
     const summary = this.#keeper.summary();
     return summary.nodes === 0 ? undefined : summary;
   }
 
-  /** Objects of a kind that were placed there by any placement; asked for on first use. */
+  /** Returns the informer for objects of a kind that any placement put there. The first call starts it. */
   placed(ref: ResourceRef): Informer<AnyObject> {
     const key = `${ref.group}/${ref.version}/${ref.resource}`;
     const known = this.#placed.get(key);
@@ -125,7 +125,7 @@ export class RegionConnection {
     return informer;
   }
 
-  /** Until `signal` aborts. */
+  /** Runs until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { hasAgent } = this.#options;
     await Promise.all([
@@ -175,7 +175,7 @@ export class RegionConnection {
       this.#problem = "";
       return true;
     } catch (error) {
-      // Silence, whatever the reason.
+      // Any failure counts as silence of the region.
       this.#problem = String(error).slice(0, 300);
       return false;
     } finally {
@@ -202,7 +202,7 @@ export class RegionConnection {
     return runReflector<Pod>(this.#deps, { ref: refs.pods }, sink, signal);
   }
 
-  /** The agent's summary, and the challenges that it wants answered. */
+  /** Watches the agent's summary, and answers the challenges that it writes. */
   async #readAgent(signal: AbortSignal): Promise<void> {
     const one = { namespace: regionNamespace };
     const summaries = this.#informers.informer<AnyObject>(refs.configMaps, {
@@ -226,7 +226,7 @@ export class RegionConnection {
     await Promise.all([summaries.synced, leases.synced].map((one) => orAborted(one, signal)));
   }
 
-  /** The challenge counts as read now, before the grant is written. */
+  /** The time of the challenge is taken now, before the grant is written. */
   async #answerFence(lease: AnyObject): Promise<void> {
     const { challenge, granted } = annotations;
     const notes = lease.metadata?.annotations ?? {};

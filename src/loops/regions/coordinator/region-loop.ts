@@ -55,7 +55,7 @@ export class RegionLoop implements ControllerOptions<ClusterProfile> {
     ];
   }
 
-  /** The region began or stopped to answer. */
+  /** Queues the profile of a region that started or stopped to answer. */
   changed(region: string): void {
     this.#states.add(`${this.namespace}/${region}`);
   }
@@ -106,7 +106,7 @@ export class RegionLoop implements ControllerOptions<ClusterProfile> {
 const statusCall = { subresource: "status" };
 
 function statusOf(profile: ClusterProfile): ProfileStatus {
-  // Written by us; the schema holds for what others write.
+  // The coordinator wrote this status itself; the schema validates what other clients write.
   return (profile.status ?? {}) as ProfileStatus;
 }
 
@@ -120,7 +120,7 @@ function healthOf(state: string | undefined, problem: string): Condition {
   return { type, status: "Unknown", reason: "Silent", message };
 }
 
-/** The time stays that of the value. */
+/** Sets `lastObservedTime`; a property with an unchanged value keeps its time. */
 function withTimes(
   next: readonly SummaryProperty[],
   old: readonly (SummaryProperty & { readonly lastObservedTime?: string })[],

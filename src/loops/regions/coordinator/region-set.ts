@@ -23,7 +23,7 @@ type RegionWay =
   | { readonly kind: "push"; readonly kubeconfig: string }
   | { readonly kind: "pull"; readonly region: string };
 
-/** Throws when it cannot be used, with a text for the operator. */
+/** Opens a client for a region. Throws an error with a text for the operator when the way cannot be used. */
 export type OpenRegion = (way: RegionWay) => {
   readonly client: Client;
   readonly close: () => void;
@@ -35,7 +35,7 @@ export interface ClusterProfile extends KubeObject {
 }
 
 export interface RegionSetOptions {
-  /** Of profiles and their Secrets. */
+  /** Namespace of the profiles and their Secrets. */
   readonly namespace: string;
   readonly regionsMax: number;
   readonly summaryPodsMax: number;
@@ -45,7 +45,7 @@ export interface RegionSetOptions {
 interface Opened {
   readonly connection: RegionConnection;
   readonly way: RegionWay;
-  /** Of its profile when it was made. */
+  /** Marks of the profile at the time when the connection was made. */
   readonly marks: string;
   readonly stop: AbortController;
   readonly ended: Promise<void>;
@@ -58,10 +58,10 @@ export class RegionSet {
   readonly #options: RegionSetOptions;
   readonly #open: OpenRegion;
   readonly #opened = new Map<string, Opened>();
-  /** Set once, before anything runs. */
+  /** Assigned once, before anything runs. */
   onState: (region: string) => void = () => {};
   onObject: (object: KubeObject) => void = () => {};
-  /** A service that a region exports has changed: `namespace/name`. */
+  /** Called with `namespace/name` when a service that a region exports has changed. */
   onService: (key: string) => void = () => {};
 
   constructor(
@@ -86,18 +86,18 @@ export class RegionSet {
     return profile?.spec?.clusterManager?.name === managerName ? profile : undefined;
   }
 
-  /** Undefined: not connected. */
+  /** Returns undefined while the region is not connected. */
   connectionOf(name: string): RegionConnection | undefined {
     return this.#opened.get(name)?.connection;
   }
 
-  /** The kubeconfig, base64, by which users read there as themselves; undefined: they do not. */
+  /** Kubeconfig (base64) with which users read in the region as themselves. Undefined: the region does not allow that. */
   readerOf(name: string): string | undefined {
     if (this.profileOf(name) === undefined) return undefined;
     return kubeconfigOf(this.#secrets.get(this.#options.namespace, name), "reader");
   }
 
-  /** Its agent dials in. */
+  /** Whether the region's agent dials in. */
   isPulled(name: string): boolean {
     return isMarked(this.profileOf(name), annotations.pull);
   }
@@ -110,7 +110,7 @@ export class RegionSet {
       .toSorted();
   }
 
-  /** @returns why a region is not connected; "" when it is. */
+  /** Connects the region if needed. @returns why the region is not connected; "" when it is. */
   connect(name: string): string {
     const profile = this.profileOf(name);
     const way = this.#wayTo(name, profile);
@@ -162,11 +162,11 @@ export class RegionSet {
   #close(name: string, { connection, stop }: Opened): void {
     this.#opened.delete(name);
     stop.abort();
-    // What it exported is imported nowhere any more.
+    // Notify the service controller, so that the exports of this region are removed from the others.
     for (const key of connection.exports?.keys() ?? []) this.onService(key);
   }
 
-  /** Resolves when every connection has ended. */
+  /** Closes all connections; resolves when every one of them has ended. */
   async close(): Promise<void> {
     const all = [...this.#opened];
     for (const [name, opened] of all) this.#close(name, opened);
@@ -193,7 +193,7 @@ function isMarked(profile: ClusterProfile | undefined, annotation: string): bool
   return profile?.metadata?.annotations?.[annotation] === "true";
 }
 
-/** What a connection is made by, beside the kubeconfig. */
+/** Profile marks that, besides the kubeconfig, determine how a connection is made. */
 function marksOf(profile: ClusterProfile | undefined): string {
   return [annotations.agent, annotations.services]
     .map((annotation) => String(isMarked(profile, annotation)))

@@ -18,22 +18,28 @@ export interface WantedObject {
 }
 
 interface WriteOptions {
-  /** Of what is looked at for leftovers. */
+  /** Kinds that are searched for leftovers. */
   readonly kinds: readonly ResourceRef[];
   readonly adopts: boolean;
-  /** Which leftovers stay; absent: none. */
+  /** Whether a leftover object stays. Absent: all leftovers are deleted. */
   readonly keeps?: (object: AnyObject) => boolean;
 }
 
 interface Findings {
-  /** `Deployment/web in eu is not ours`. */
+  /** Texts for the operator, for example `Deployment/web in eu is not ours`. */
   readonly problems: readonly string[];
 }
 
 export class RegionWriter {
-  /** By region and uid (a region names its own): what it was when it was as it should be. Bounds: one entry per placed object. */
+  /**
+   * By region and uid (uids are unique per region only): stamp of the object when it last was as wanted. Bounds: one
+   * entry per placed object.
+   */
   readonly #settled = new Map<string, string>();
-  /** As above: what was sent, and what the cache showed then: until it shows more, nothing is sent again. */
+  /**
+   * By region and uid: what was sent, and the stamp in the cache at that time. While the cache shows that stamp, the
+   * same object is not sent again.
+   */
   readonly #sent = new Map<string, { readonly applied: string; readonly before: string }>();
 
   async write(
@@ -103,7 +109,7 @@ export class RegionWriter {
     }
   }
 
-  /** What was applied is what is wanted, and nobody changed it since; or the cache does not show it yet. */
+  /** Whether the object is as wanted and no other client has changed it since, or the last write has not reached the cache yet. */
   #isSettled(region: RegionConnection, there: AnyObject, wanted: AnyObject): boolean {
     const key = keyIn(region, there);
     const sent = this.#sent.get(key);
@@ -149,7 +155,7 @@ export class RegionWriter {
       const preconditions = { uid };
       await region.client.delete(ref, namespace, name, {
         preconditions,
-        // A Job that is moved is gone when its pods are; what has replicas was scaled to 0 before.
+        // A moved Job must exist until its pods are gone; a workload with replicas was scaled to 0 before.
         propagationPolicy: ref.group === "batch" ? "Foreground" : "Background",
       });
     } catch (error) {
@@ -158,7 +164,7 @@ export class RegionWriter {
   }
 }
 
-/** Objects of a kind that a placement put into a region, as its cache has them. */
+/** Returns the cached objects of a kind that the placement put into the region. */
 function placedBy(
   region: RegionConnection,
   ref: ResourceRef,
@@ -183,12 +189,12 @@ function keyIn({ name }: RegionConnection, { metadata }: AnyObject): string {
   return `${name} ${metadata?.uid ?? ""}`;
 }
 
-/** What was applied; "" when nothing was. */
+/** Returns the hash of the applied object; "" if no hash is recorded. */
 function hashOf({ metadata }: AnyObject): string {
   return metadata?.annotations?.[annotations.applied] ?? "";
 }
 
-/** Changes when somebody else writes it; of kinds without a generation at every change. */
+/** Changes when another client writes the object. For kinds without a generation it changes with every update. */
 function stampOf({ metadata }: AnyObject): string {
   const { generation, resourceVersion = "" } = metadata ?? {};
   return `${generation ?? resourceVersion} ${hashOf({ metadata: metadata ?? {} })}`;

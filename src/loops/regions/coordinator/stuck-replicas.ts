@@ -27,7 +27,7 @@ export class StuckReplicas {
     this.#forgetAfterMs = times.forgetAfterMs;
   }
 
-  /** What was asked of a region, and what it has ready. */
+  /** Records the number of replicas requested from a region, and the number that is ready there. */
   note(region: string, uid: string, asked: number, ready: number): void {
     const key = `${region} ${uid}`;
     const known = this.#short.get(key);
@@ -40,7 +40,7 @@ export class StuckReplicas {
     }
   }
 
-  /** The most replicas that the region can be counted on for; undefined: it is not stuck. */
+  /** Maximum number of replicas to expect from the region. Undefined: the object is not stuck there. */
   roomFor(region: string, uid: string): number | undefined {
     const known = this.#short.get(`${region} ${uid}`);
     if (known === undefined) return undefined;
@@ -48,7 +48,7 @@ export class StuckReplicas {
     return forMs >= this.#stuckAfterMs && forMs < this.#forgetAfterMs ? known.ready : undefined;
   }
 
-  /** Until an object may count as stuck or be tried again; undefined: nothing is short. */
+  /** Time until the object may count as stuck or be tried again. Undefined: no region is short of replicas for it. */
   nextMs(uid: string): number | undefined {
     const nowMs = this.#clock.monotonicMs();
     const waits = [...this.#short]

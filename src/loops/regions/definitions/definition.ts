@@ -1,4 +1,4 @@
-/** A CustomResourceDefinition of ours or of SIG Multicluster, and parts of schemas that several have. */
+/** Builds a CustomResourceDefinition of Pilothouse or of SIG Multicluster; holds schema parts that several of them share. */
 import type { AnyObject } from "#api/object.ts";
 
 interface Kind {
@@ -8,13 +8,13 @@ interface Kind {
   readonly schema: object;
   readonly columns: readonly object[];
   readonly shortNames?: readonly string[];
-  /** All with the same schema; the last is stored. Absent: v1alpha1. */
+  /** All versions have the same schema; the last one is the storage version. Absent: v1alpha1. */
   readonly versions?: readonly string[];
 }
 
 export function definition(given: Kind): AnyObject {
   const { group, kind, plural, schema, columns, shortNames, versions = ["v1alpha1"] } = given;
-  // Groups of Kubernetes' own domain ask for a note of the review; these APIs were reviewed upstream.
+  // CRDs in a group of Kubernetes' own domain need an annotation that names the API review. These were reviewed upstream.
   const approved = {
     "api-approved.kubernetes.io": "https://github.com/kubernetes/enhancements/pull/4322",
   };

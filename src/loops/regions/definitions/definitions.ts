@@ -7,7 +7,7 @@ import { group } from "../names.ts";
 import { conditions, definition, short } from "./definition.ts";
 import { placementSchema, resourcesMax } from "./placement-schema.ts";
 
-/** The names and types of the standard; what we do not read of it is kept as it comes. */
+/** Has the names and types of the standard. Fields that the coordinator does not read are preserved as given. */
 const clusterProfileSchema = {
   type: "object",
   required: ["spec"],
@@ -80,7 +80,10 @@ const placements = definition({
 
 const policyName = `placements.${group}`;
 
-/** The plural as the coordinator guesses it (placement.ts): it asks for what was checked, and for nothing else. */
+/**
+ * CEL expression for the plural, guessed like the coordinator guesses it (placement.ts), so that the policy checks
+ * the resource that the coordinator reads.
+ */
 function resourceOf(at: string): string {
   const kind = `${at}.kind.lowerAscii()`;
   const guessed = [
@@ -101,7 +104,7 @@ function mayRead(resource: string): string {
   return `authorizer.group('').resource('${resource}').namespace(object.metadata.namespace).check('get').allowed()`;
 }
 
-/** One expression for each place: the cost of one expression pays for two questions to the authorizer. */
+/** Makes one expression per array position, because the cost limit of an expression allows only two authorizer checks. */
 function validations(): readonly object[] {
   const each = Array.from({ length: resourcesMax }, (_, at) => `object.spec.resources[${at}]`);
   const reads = each.map((at, i) => ({
@@ -155,7 +158,7 @@ const binding: AnyObject = {
   spec: { policyName, validationActions: ["Deny"] },
 };
 
-/** In the order to install them in: the policy is there before the first placement can be. */
+/** In installation order: the policy exists before the first placement can be created. */
 export const homeObjects: readonly { readonly resource: string; readonly object: AnyObject }[] = [
   { resource: "validatingadmissionpolicies", object: policy },
   { resource: "validatingadmissionpolicybindings", object: binding },

@@ -1,4 +1,7 @@
-/** Installs what the coordinator needs at home, and in a region for global services; what is there as it should be is not written. */
+/**
+ * Installs the definitions that the coordinator needs at home, and those for global services in a region. Objects
+ * that already are as wanted are not written.
+ */
 import { parseApiVersion } from "#api/object.ts";
 import { isNotFound } from "#client/api-errors.ts";
 import type { Client } from "#client/client.ts";
@@ -6,7 +9,7 @@ import { managerName } from "../names.ts";
 import { homeObjects } from "./definitions.ts";
 import { serviceDefinitions } from "./service-definitions.ts";
 
-/** Throws ApiError when a right is missing. */
+/** @throws ApiError when a permission is missing. */
 export async function installAtHome(client: Client): Promise<void> {
   for (const { resource, object } of homeObjects) {
     const { group = "", version = "v1" } = parseApiVersion(object.apiVersion ?? "") ?? {};
@@ -22,7 +25,7 @@ const definitions = {
   resource: "customresourcedefinitions",
 };
 
-/** In a region; definitions of another implementation stay. */
+/** Installs the definitions for global services in a region. Definitions of another implementation are kept. */
 export async function installServiceDefinitions(client: Client): Promise<void> {
   for (const object of serviceDefinitions) {
     const name = object.metadata?.name ?? "";

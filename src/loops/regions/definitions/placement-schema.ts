@@ -1,4 +1,4 @@
-/** The schema of Placement: what `placement.ts` reads, with bounds on every list and number. */
+/** The schema of Placement: the fields that `placement.ts` reads, with bounds on every list and number. */
 const text = (maxLength: number) => ({ type: "string", maxLength });
 const list = (items: object, maxItems: number) => ({ type: "array", maxItems, items });
 const object = (properties: object, required: readonly string[] = []) => ({
@@ -29,7 +29,7 @@ const bounds = {
   weight: { type: "number", minimum: 0, maximum: 1_000_000 },
 };
 
-/** The admission policy looks at each of them, and an expression may ask the authorizer about so few only. */
+/** The admission policy checks each resource with the authorizer, and the expression cost limits the number of checks. */
 export const resourcesMax = 8;
 
 const spec = object(
@@ -93,7 +93,7 @@ const spec = object(
   ["resources"],
 );
 
-/** Written by the coordinator alone. */
+/** Only the coordinator writes the status. */
 const status = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 
 export const placementSchema = object({ spec, status }, ["spec"]);

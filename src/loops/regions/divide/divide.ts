@@ -15,19 +15,19 @@ export type Standing = "open" | "silent" | "closed";
 
 export interface RegionClaim extends Claim {
   readonly standing: Standing;
-  /** Replicas that it had; 0 when it is new. */
+  /** Replicas that the region had so far; 0 for a new region. */
   readonly before: number;
-  /** Of a closed region: how many of `before` may leave now. */
+  /** For a closed region: number of its `before` replicas that may move away now. */
   readonly release: number;
-  /** Pods of this shape that still fit by its summary; undefined: not known, so no bound. */
+  /** Pods of this shape that still fit according to the summary. Undefined: not known, so the share is not bounded. */
   readonly free?: number;
-  /** Regions of one domain share what falls to the domain. */
+  /** Regions of one domain share the replicas that the domain gets. */
   readonly domain: string;
 }
 
 export interface DivideOptions {
   readonly sticky: boolean;
-  /** Domains get equal parts first. */
+  /** Whether domains get equal parts before their regions do. */
   readonly spread: boolean;
 }
 
@@ -48,7 +48,7 @@ export function divide(
     ordered.map((region) => claimOf(region, { isGrowing, isBounded, sticky: options.sticky }));
   const share = options.spread ? shareByDomain : shareOut;
   const bounded = share(total, claimsWith(true));
-  // Rather waiting for room in a region that may have it than placed nowhere.
+  // It is better for replicas to wait in a region that may get room than to have no region.
   const result = bounded.left > 0 ? share(total, claimsWith(false)) : bounded;
   return keepInClosed(result, ordered);
 }
@@ -107,7 +107,7 @@ function shareByDomain(total: number, claims: readonly DomainClaim[]): Shares {
   return { shares, left: rest };
 }
 
-/** What no open region takes stays counted where it was. */
+/** Replicas that no open region takes keep counting for the closed region that had them. */
 function keepInClosed({ shares, left }: Shares, regions: readonly RegionClaim[]): Division {
   const kept = new Map(shares);
   let unplaced = left;
@@ -121,7 +121,7 @@ function keepInClosed({ shares, left }: Shares, regions: readonly RegionClaim[])
   return { shares: kept, unplaced };
 }
 
-/** The region of a workload that is never split; undefined: no region may have it. */
+/** Chooses the region of a workload that is never split. Undefined: no region may run it. */
 export function chooseWhole(
   regions: readonly RegionClaim[],
   mayLeave: boolean,

@@ -8,20 +8,20 @@
  */
 export interface Claim {
   readonly name: string;
-  /** > 0 to take part beyond `least`; a fraction is allowed. */
+  /** Greater than 0: the claim takes part in the division beyond `least`. Fractions are allowed. */
   readonly weight: number;
   readonly least: number;
-  /** >= least, or `least` counts. */
+  /** Maximum share. If it is below `least`, `least` counts. */
   readonly most: number;
 }
 
 export interface Shares {
   readonly shares: ReadonlyMap<string, number>;
-  /** What no claim may take. */
+  /** Number of units that no claim may take. */
   readonly left: number;
 }
 
-/** If the least shares alone exceed `total`, they are given in the order of `claims` until nothing is left. */
+/** Divides `total` among the claims. If the least shares alone exceed `total`, they are filled in the order of `claims`. */
 export function shareOut(total: number, claims: readonly Claim[]): Shares {
   const shares = startAtLeast(total, claims);
   const open = claims.filter((claim) => claim.weight > 0);
@@ -47,7 +47,7 @@ function startAtLeast(total: number, claims: readonly Claim[]): Map<string, numb
   return shares;
 }
 
-/** Gives in one step what single steps in any order would give, but for the last few. @returns how many it gave. */
+/** Gives in one step what single steps in any order would give, except for the last few units. @returns the number of units given. */
 function giveByDivisor(
   left: number,
   claims: readonly Claim[],
@@ -78,13 +78,13 @@ function largestScale(fits: (scale: number) => boolean, most: number): number {
   return low;
 }
 
-/** A claim's share when a unit of weight is worth `scale`, rounded as Webster's method does; ties are left open. */
+/** Returns a claim's share when one unit of weight is worth `scale`, rounded like Webster's method. Ties are not resolved here. */
 function shareAt({ weight, most }: Claim, before: number, scale: number): number {
   const rounded = Math.ceil(weight * scale - 0.5);
   return Math.max(before, Math.min(most, rounded));
 }
 
-/** The claim with the highest quotient weight / (2 share + 1) that may take one more. */
+/** Returns the claim with the highest quotient weight / (2 share + 1) among those that may take one more unit. */
 function nextClaim(
   claims: readonly Claim[],
   shares: ReadonlyMap<string, number>,

@@ -16,14 +16,14 @@ export interface FenceTimes {
   readonly leaseMs: number;
   /** How much faster one clock may run than the other: 0.05 is 5 %. */
   readonly driftShare: number;
-  /** From the decision to stop to the last container's end. */
+  /** Time from the decision to stop until the last container has ended. */
   readonly stopMs: number;
 }
 
-/** The region's side. */
+/** The fence as the region's agent keeps it. */
 export class FenceHolder {
   readonly #leaseMs: number;
-  /** When each challenge was made, on this region's monotonic clock. Bounds: `challengesMax`, the oldest is forgotten. */
+  /** By challenge: when it was made, on this region's monotonic clock. Bounds: `challengesMax`, the oldest is forgotten. */
   readonly #madeMs = new Map<string, number>();
   #untilMs = Number.NEGATIVE_INFINITY;
 
@@ -31,7 +31,7 @@ export class FenceHolder {
     this.#leaseMs = leaseMs;
   }
 
-  /** To be written into the Lease; unique over all holders and their restarts. */
+  /** Records a challenge to write into the Lease. It must be unique over all holders and their restarts. */
   challenge(nonce: string, nowMs: number): string {
     this.#madeMs.set(nonce, nowMs);
     for (const old of this.#madeMs.keys()) {
@@ -41,7 +41,7 @@ export class FenceHolder {
     return nonce;
   }
 
-  /** What the Lease shows as granted. One that this holder did not make, or made long ago, changes nothing. */
+  /** Takes the grant that the Lease shows. A challenge that this holder did not make, or made long ago, changes nothing. */
   granted(nonce: string): void {
     const made = this.#madeMs.get(nonce);
     if (made !== undefined) this.#untilMs = Math.max(this.#untilMs, made + this.#leaseMs);
@@ -51,7 +51,7 @@ export class FenceHolder {
     return nowMs < this.#untilMs;
   }
 
-  /** 0 when it does not hold. */
+  /** Remaining time of the grant; 0 when the fence does not hold. */
   remainingMs(nowMs: number): number {
     return Math.max(0, this.#untilMs - nowMs);
   }
@@ -59,19 +59,19 @@ export class FenceHolder {
 
 const challengesMax = 64;
 
-/** The coordinator's side, for one region. */
+/** The fence of one region as the coordinator keeps it. */
 export class FenceAuthority {
   readonly #times: FenceTimes;
   #lastMs: number;
   #isRevoked = false;
 
-  /** `nowMs` also stands for all that an earlier leader granted: it read those challenges before this one began. */
+  /** `nowMs` also covers the grants of an earlier leader, because it read those challenges before this authority started. */
   constructor(times: FenceTimes, nowMs: number) {
     this.#times = times;
     this.#lastMs = nowMs;
   }
 
-  /** @returns what to write as granted; undefined: nothing, the fence is up. */
+  /** @returns the grant to write. Undefined: no grant, because the fence is revoked. */
   answer(challenge: string, nowMs: number): string | undefined {
     if (this.#isRevoked) return undefined;
     this.#lastMs = nowMs;
@@ -82,12 +82,12 @@ export class FenceAuthority {
     this.#isRevoked = true;
   }
 
-  /** The region may run singletons again. */
+  /** Allows the region to run singletons again. */
   restore(): void {
     this.#isRevoked = false;
   }
 
-  /** Nothing that this region was granted holds any more. */
+  /** Whether no grant of the region is valid any more. */
   isOver(nowMs: number): boolean {
     return this.#isRevoked && this.overInMs(nowMs) === 0;
   }

@@ -8,9 +8,9 @@ import type { Clock } from "#platform/clock.ts";
 
 export interface MoveLimits {
   readonly podsPerSecond: number;
-  /** At once after a quiet time. */
+  /** Number of pods that may move at once after a quiet time. */
   readonly burst: number;
-  /** 0 to 1. */
+  /** Share of the free room that a move may use, 0 to 1. */
   readonly shareOfRoom: number;
 }
 
@@ -27,7 +27,7 @@ export class MoveBudget {
     this.#sinceMs = clock.monotonicMs();
   }
 
-  /** @returns how many of `wanted` replicas may move now. `room`: undefined when no region reports any. */
+  /** @returns how many of `wanted` replicas may move now. `room`: free room; undefined when no region reports it. */
   take(wanted: number, room: number | undefined): number {
     this.#fill();
     const fits = room === undefined ? wanted : Math.floor(room * this.#limits.shareOfRoom);
@@ -36,12 +36,12 @@ export class MoveBudget {
     return granted;
   }
 
-  /** Gives back what was taken and not used. */
+  /** Returns unused tokens to the budget. */
   putBack(count: number): void {
     this.#tokens = Math.min(this.#limits.burst, this.#tokens + count);
   }
 
-  /** Until one more may move. */
+  /** Time until one more replica may move. */
   waitMs(): number {
     this.#fill();
     const missing = 1 - this.#tokens;

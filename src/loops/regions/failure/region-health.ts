@@ -42,28 +42,31 @@ export class RegionHealth {
     this.#state = step[this.#state].answered;
   }
 
-  /** Call often: a pause of this process longer than `unknownAfterMs` is no silence of the region. */
+  /**
+   * Updates the state by the time. Call it often: a pause of this process longer than `unknownAfterMs` does not count
+   * as silence of the region.
+   */
   look(nowMs: number): void {
     if (nowMs - this.#lookedMs > this.#unknownAfterMs) this.#answeredMs = nowMs;
     this.#lookedMs = nowMs;
     if (nowMs - this.#answeredMs >= this.#unknownAfterMs) this.#state = step[this.#state].silent;
   }
 
-  /** Since the last answer. */
+  /** Time since the last answer. */
   silentMs(nowMs: number): number {
     return nowMs - this.#answeredMs;
   }
 }
 
-/** What is known of a region when a placement decides. */
+/** Health and order of a region at the time of a placement decision. */
 export interface RegionStanding {
   readonly state: RegionState;
   readonly silentMs: number;
-  /** An operator gave it up, or drains it. */
+  /** Order of an operator: `lost` gives the region up, `drain` moves its workloads away. */
   readonly order: "none" | "drain" | "lost";
 }
 
-/** `afterMs` undefined: only an operator gives a region up. */
+/** `afterMs` undefined: only an operator gives a region up that does not answer. */
 export function standingOf(
   { state, silentMs, order }: RegionStanding,
   { afterMs, isQuorum }: { readonly afterMs: number | undefined; readonly isQuorum: boolean },
@@ -74,7 +77,7 @@ export function standingOf(
   return afterMs !== undefined && isQuorum && silentMs >= afterMs ? "closed" : "silent";
 }
 
-/** At least half of the regions answer, or are on their way in. */
+/** Whether at least half of the regions answer or are joining. */
 export function hasQuorum(states: readonly RegionState[]): boolean {
   return states.filter((state) => state === "Unknown").length * 2 <= states.length;
 }

@@ -21,25 +21,25 @@ interface JoinDeps {
 
 interface JoinOptions extends RegionParts {
   readonly name: string;
-  /** Of profiles and Secrets at home. */
+  /** Namespace of the profiles and Secrets at home. */
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly cost?: string;
 }
 
-/** How the region is reached, but for the token. */
+/** Address of the region's API server, without the token. */
 export interface RegionAddress {
   readonly server: string;
   readonly ca?: string;
   readonly serverName?: string;
 }
 
-/** Why a region cannot join; for an operator. */
+/** Explains to an operator why a region cannot join. */
 export class JoinError extends Error {
   override readonly name = "JoinError";
 }
 
-/** `kubeconfigOf` makes the credential's text from a token, both base64 as Secrets have them. */
+/** Joins a region. `kubeconfigOf` makes the kubeconfig from a token; both are base64, as in Secrets. */
 export async function joinRegion(
   { home, region, clock }: JoinDeps,
   options: JoinOptions,
@@ -47,7 +47,7 @@ export async function joinRegion(
 ): Promise<void> {
   await refuseForeign(home, options);
   if (options.hasServices) {
-    // At home too: an export is placed with its Service.
+    // The home cluster needs them as well, because a ServiceExport is placed together with its Service.
     for (const client of [home, region]) await installServiceDefinitions(client);
   }
   for (const object of regionObjects(options)) await apply(region, object);
@@ -88,7 +88,7 @@ async function apply(client: Client, object: AnyObject): Promise<void> {
 const tokenTries = 60;
 const tokenEveryMs = 500;
 
-/** The region's token controller fills it in. */
+/** Waits until the region's token controller has filled the Secret. */
 async function tokenOf(region: Client, clock: Clock, account: string): Promise<string> {
   const never = new AbortController().signal;
   for (let tried = 0; tried < tokenTries; tried++) {
@@ -170,7 +170,10 @@ export async function tunnelToken(
   return token;
 }
 
-/** What it runs stays there; its replicas are placed elsewhere. Take its account away with `cleanRegion` where it answers. */
+/**
+ * Removes a region's profile and Secret. Its workloads keep running there, and their replicas are placed elsewhere.
+ * If the region answers, remove its account with `cleanRegion`.
+ */
 export async function leaveRegion(
   home: Client,
   { name, namespace }: Pick<JoinOptions, "name" | "namespace">,
@@ -178,7 +181,7 @@ export async function leaveRegion(
   for (const ref of [refs.profiles, refs.secrets]) await remove(home, ref, namespace, name);
 }
 
-/** The coordinator's account, rights and namespace in a region. */
+/** Removes the coordinator's account, permissions and namespace from a region. */
 export async function cleanRegion(region: Client): Promise<void> {
   const all = { kinds: [], hasAgent: true, hasServices: true, reads: ["pods"], isPulled: false };
   for (const object of regionObjects(all).toReversed()) {
@@ -201,7 +204,7 @@ async function remove(
   }
 }
 
-/** An operator's word about a region; undefined takes it back. */
+/** Sets an operator's order for a region; undefined removes the order. */
 export async function orderRegion(
   home: Client,
   { name, namespace }: Pick<JoinOptions, "name" | "namespace">,

@@ -36,13 +36,13 @@ export interface RegionParts {
   readonly kinds: readonly string[];
   readonly hasAgent: boolean;
   readonly hasServices: boolean;
-  /** What users at home may read there as themselves, by an account of its own; empty: nothing. */
+  /** Resources that home users may read in the region as themselves, through a separate account. Empty: none. */
   readonly reads: readonly string[];
-  /** The agent dials out: it acts with the coordinator's rights, and no token of the region leaves it. */
+  /** Whether the agent dials out. It then acts with the coordinator's permissions, and no token leaves the region. */
   readonly isPulled: boolean;
 }
 
-/** In the order in which they are made. The agent's account is made where there is one. */
+/** Returns the objects in the order of their creation. Includes the agent's account if the region has an agent. */
 export function regionObjects(parts: RegionParts): readonly AnyObject[] {
   const { kinds, hasAgent, hasServices, reads, isPulled } = parts;
   const name = managerName;
@@ -81,7 +81,7 @@ function tokenSecret(name: string): AnyObject {
   };
 }
 
-/** An account with rights in the whole region, and in its own namespace. */
+/** Returns a service account with permissions in the whole region and in its own namespace. */
 function accountObjects(
   name: string,
   everywhere: readonly Rule[],
@@ -119,7 +119,7 @@ function clusterRules(kinds: readonly string[]): readonly Rule[] {
   ];
 }
 
-/** Reads what is exported, writes what is imported. */
+/** Permissions to read exported services and to write imported ones. */
 const serviceRules: readonly Rule[] = [
   {
     apiGroups: ["multicluster.x-k8s.io"],
@@ -145,7 +145,7 @@ function kindRules(kinds: readonly string[], verbs: readonly string[]): readonly
   }));
 }
 
-/** `--reads`: without Secrets and ConfigMaps, so that the account's token never opens them. */
+/** Default of `--reads`. Leaves out Secrets and ConfigMaps, so that the account's token never gives access to them. */
 export const defaultReads: readonly string[] = [
   "pods",
   "pods/log",
@@ -191,7 +191,7 @@ const readNodesAndPods: Rule = {
   verbs: ["list", "watch"],
 };
 
-/** It stops fenced workloads, and starts none. */
+/** The agent stops fenced workloads, and starts none. */
 const agentClusterRules: readonly Rule[] = [
   readNodesAndPods,
   {
@@ -201,7 +201,7 @@ const agentClusterRules: readonly Rule[] = [
   },
 ];
 
-/** Its Leases, one of them for its own election, and its summary. */
+/** Access to the agent's summary and its Leases, one of which serves its leader election. */
 const agentOwnRules: readonly Rule[] = [
   {
     apiGroups: [""],
@@ -215,7 +215,7 @@ const agentOwnRules: readonly Rule[] = [
   },
 ];
 
-/** The summary and the fence of the region's agent. */
+/** Access to the summary and the fence of the region's agent. */
 const ownRules: readonly Rule[] = [
   { apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "watch"] },
   {

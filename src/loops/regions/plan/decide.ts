@@ -17,20 +17,20 @@ import type { PlacedObject, PlacementSpec } from "../placement.ts";
 export interface RegionView {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** The policy names it. */
+  /** Whether the policy selects the region. */
   readonly isChosen: boolean;
   readonly isReachable: boolean;
-  /** An operator's word that what it runs counts no more. */
+  /** Whether an operator ordered that the region's workloads do not count any more. */
   readonly isLost: boolean;
   readonly standing: Standing;
   readonly cost: number;
-  /** No whole workload runs there any more, by its fence. */
+  /** Whether the fence guarantees that no whole workload runs in the region any more. */
   readonly isFenceOver: boolean;
-  /** Pods of the object's shape that fit; undefined: not known. */
+  /** Number of pods of the object's shape that still fit. Undefined: not known. */
   free(object: AnyObject): number | undefined;
-  /** The most replicas that ran there, where more did not become ready in time; undefined: nothing waits. */
+  /** Maximum number of replicas that became ready in a region where others did not in time. Undefined: no replica is overdue. */
   roomFor(uid: string): number | undefined;
-  /** Seen, and found without a pod of this object. False while it is not known. */
+  /** Whether the region was seen to have no pod of this object. False while that is not known. */
   isEmptyOf(uid: string): boolean;
 }
 
@@ -38,7 +38,7 @@ type Budget = Pick<MoveBudget, "take" | "putBack" | "waitMs">;
 
 interface Decision {
   readonly object: PlacedObject;
-  /** The budget had less than was to move. */
+  /** Whether the budget allowed fewer moves than were wanted. */
   readonly isHeldBack: boolean;
 }
 
@@ -81,12 +81,12 @@ export function decideDivided(
   };
 }
 
-/** Given up, and not answering: what leaves it costs the budget. */
+/** Whether the region is given up and does not answer or is lost. Replicas that leave it are charged to the budget. */
 function isLostTo({ isReachable, standing, isLost }: RegionView): boolean {
   return (!isReachable || isLost) && standing === "closed";
 }
 
-/** A region that the policy names no more is left when it answers; until then nobody knows. */
+/** Standing of a region that the policy no longer selects: closed if it answers; else its state is unknown, hence silent. */
 function unchosen({ isReachable, standing }: RegionView): Standing {
   return isReachable || standing === "closed" ? "closed" : "silent";
 }
@@ -103,7 +103,7 @@ function openRoom(regions: readonly RegionView[], object: AnyObject): number | u
   return known.length === 0 ? undefined : known.reduce((all, room) => all + room, 0);
 }
 
-/** A region whose profile is gone has left: what it had is placed elsewhere, and costs nothing. */
+/** Adds regions whose profile is gone. Their replicas are placed elsewhere, without charge to the budget. */
 function withForgotten(
   regions: readonly RegionView[],
   before: ReadonlyMap<string, number>,
@@ -168,7 +168,7 @@ function weightOf(
   return Math.max(0.001, had + (region.free(object) ?? 0));
 }
 
-/** Room and prices change all the time: they decide about new replicas only. */
+/** Whether existing replicas stay where they are. Room and prices change all the time, so they decide about new replicas only. */
 function isSticky({ weights, failover }: PlacementSpec): boolean {
   return weights !== "Equal" || failover.onReturn === "Stay";
 }
@@ -207,13 +207,13 @@ export function decideWhole(
   };
 }
 
-/** A region that answers is left in order; one that does not, only on a word or behind its fence. */
+/** Whether the workload may leave the region. If the region does not answer, an operator's order or the end of its fence is required. */
 function mayMove(region: RegionView, isFenced: boolean): boolean {
   if (region.isLost || (region.isReachable && region.standing === "closed")) return true;
   return isFenced && region.isFenceOver;
 }
 
-/** The fence waits for pods that end within this time. */
+/** Maximum grace period, in seconds, of a pod that the fence waits for. */
 const graceSecondsMost = 30;
 
 function endsInTime(object: AnyObject): boolean {
@@ -244,7 +244,7 @@ function nameOf({ kind = "", metadata }: AnyObject): string {
   return `${kind}/${metadata?.name ?? ""}`;
 }
 
-/** The number that an operator wrote on a profile; 1 when none can be read. */
+/** Returns the cost that an operator set on a profile; 1 if no valid number is set. */
 export function costOf(notes: Readonly<Record<string, string>> | undefined): number {
   const cost = Number(notes?.[annotations.cost] ?? "1");
   return Number.isFinite(cost) && cost > 0 ? cost : 1;

@@ -1,4 +1,4 @@
-/** ConfigMaps, Secrets and ServiceAccounts that the pod template of an object names. */
+/** Finds the ConfigMaps, Secrets and ServiceAccounts that the pod template of an object names. */
 import type { AnyObject } from "#api/object.ts";
 import { podReferences } from "#api/pods/pod-references.ts";
 import { isRecord } from "#base/is-record.ts";
@@ -12,7 +12,7 @@ interface NamedObject {
   readonly name: string;
 }
 
-/** Every namespace of a region has these of its own. */
+/** Objects that every namespace of a region has by itself, so they are not copied. */
 const everywhere: ReadonlySet<string> = new Set([
   "ServiceAccount/default",
   "ConfigMap/kube-root-ca.crt",
@@ -39,7 +39,7 @@ export function dependenciesOf(
   );
 }
 
-/** The pod that an object makes copies of; a Pod itself; undefined: it makes none. */
+/** Returns the pod template of an object, or a Pod itself. Undefined: the object creates no pods. */
 export function templateOf(object: AnyObject): AnyObject | undefined {
   if (object.kind === "Pod") return object;
   const spec = object["spec"];

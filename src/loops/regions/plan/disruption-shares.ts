@@ -14,7 +14,7 @@ interface BudgetRegion {
   readonly isReachable: boolean;
 }
 
-/** By region, what replaces `minAvailable` and `maxUnavailable` of the budget; undefined: it allows no number. */
+/** By region: the value that replaces `minAvailable` or `maxUnavailable` of the budget. Undefined: the budget has no valid number. */
 export function disruptionShares(
   budget: AnyObject,
   regions: readonly BudgetRegion[],
@@ -37,7 +37,7 @@ function allowedOf(spec: Readonly<Record<string, unknown>>, total: number): numb
   return least === undefined ? undefined : Math.max(0, total - least);
 }
 
-/** Percentages round up, as upstream's disruption controller does for both fields. */
+/** Rounds percentages up, as upstream's disruption controller does for both fields. */
 function scaled(value: unknown, total: number): number | undefined {
   if (typeof value === "number" && Number.isSafeInteger(value)) return Math.max(0, value);
   const percent = /^(\d{1,3})%$/.exec(typeof value === "string" ? value : "")?.[1];

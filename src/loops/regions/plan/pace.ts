@@ -13,7 +13,7 @@ interface Pace {
   readonly ready: number;
 }
 
-/** @returns what each region's object asks for next. `total`: the replicas that these regions have in sum, by their shares. */
+/** @returns the number of replicas to request next from each region. `total`: sum of the regions' shares. */
 export function pace(
   total: number,
   surge: number,
@@ -38,7 +38,7 @@ export function pace(
   return next;
 }
 
-/** Replicas that are not ready go first, and cost nothing. */
+/** Takes replicas that are not ready first; these do not use up the spare. */
 function takeDown(
   { asked, ready }: Pace,
   excess: number,

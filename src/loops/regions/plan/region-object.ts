@@ -20,19 +20,19 @@ interface RegionObjectOptions {
   readonly placementUid: string;
   readonly region: Candidate;
   readonly overrides: readonly Override[];
-  /** Absent: as the object says. */
+  /** Absent: the object keeps its own number of replicas. */
   readonly replicas?: number;
-  /** The region's agent stops it when the fence is not held. */
+  /** Whether the region's agent stops the object when the fence is not held. */
   readonly isFenced?: boolean;
 }
 
-/** Throws ApiError for an override that does not apply. */
+/** @throws ApiError for an override that does not apply. */
 export function regionObject(source: AnyObject, options: RegionObjectOptions): AnyObject {
   const { region, overrides } = options;
   const mine = overrides.filter((each) => isFor(each, source, region));
   const patches = mine.flatMap((each) => each.patches);
   const plain = withReplicas(plainObject(source), options);
-  // JSON in, JSON out: an object of the API.
+  // The patch turns JSON into JSON, so the result is an API object again.
   const patched = applyJsonPatch(plain as JsonValue, patches) as AnyObject;
   return marked(source, patched, options);
 }
@@ -62,7 +62,7 @@ function withReplicas(object: AnyObject, { replicas }: RegionObjectOptions): Any
   return { ...object, spec: { ...own, replicas } };
 }
 
-/** Not copied: what one server notes for itself. */
+/** Annotations that are not copied, because a client or controller keeps them for one cluster only. */
 const localAnnotations = [
   "kubectl.kubernetes.io/last-applied-configuration",
   "deployment.kubernetes.io/revision",

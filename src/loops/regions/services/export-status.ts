@@ -1,4 +1,4 @@
-/** The conditions of a ServiceExport and of a ServiceImport. */
+/** Builds the conditions of a ServiceExport and of a ServiceImport. */
 import { withCondition, withoutCondition, type Condition } from "#client/conditions.ts";
 import { verdictOf, type ExportedService } from "./exported-service.ts";
 import type { MergedService } from "./merge-exports.ts";
@@ -35,7 +35,7 @@ export function exportConditions(
   return withCondition(withCondition(valid, condition("Ready", true, "Exported")), conflict);
 }
 
-/** An import with an address, or that needs none, is ready. */
+/** An import is ready when it has an address or needs none. */
 export function importConditions(
   old: readonly Condition[] | undefined,
   isReady: boolean,

@@ -26,7 +26,7 @@ interface Verdict {
   readonly message: string;
 }
 
-/** Before what several regions say is compared. */
+/** Checks one export by itself, before the exports of several regions are compared. */
 export function verdictOf(service: Service | undefined): Verdict {
   if (service === undefined) {
     return { isValid: false, reason: "NoService", message: "there is no Service of that name" };
@@ -38,7 +38,7 @@ export function verdictOf(service: Service | undefined): Verdict {
   return { isValid: true, reason: "Valid", message: "" };
 }
 
-/** Labels or annotations that the export names to go along. */
+/** Returns the labels or annotations that the export asks to copy to the import. */
 export function exportedMarks(
   { spec }: ServiceExport,
   field: "exportedLabels" | "exportedAnnotations",
@@ -51,13 +51,13 @@ export function exportedMarks(
   return Object.fromEntries(texts);
 }
 
-/** The oldest counts in a conflict; of two of one second the first by name. */
+/** Sorts by age, because the oldest export wins a conflict. Exports of the same second are sorted by region name. */
 export function byAge(a: ExportedService, b: ExportedService): number {
   const [one, other] = [ageOf(a), ageOf(b)];
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
 function ageOf({ object, region }: ExportedService): string {
-  // Times of the API sort as texts.
+  // Timestamps of the API sort as text.
   return `${object.metadata?.creationTimestamp ?? ""} ${region}`;
 }

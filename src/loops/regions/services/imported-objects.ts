@@ -25,18 +25,18 @@ interface Imported {
 interface ImportOptions {
   readonly namespace: string;
   readonly name: string;
-  /** Where it is imported. */
+  /** Region that imports the service. */
   readonly region: string;
-  /** The clusters whose endpoints are imported. */
+  /** Exports of the clusters whose endpoints are imported. */
   readonly sources: readonly ExportedService[];
-  /** The Service for the address as it is in the region; undefined: not there yet. */
+  /** The Service that provides the address, as stored in the region. Undefined: it does not exist yet. */
   readonly derived: Service | undefined;
 }
 
-/** Of one export; the rest is left out. */
+/** Maximum number of imported slices per export; further ones are left out. */
 const slicesMax = 100;
 
-/** In the order in which they are made. */
+/** Returns the objects in the order of their creation. */
 export function importedObjects(
   merged: MergedService,
   options: ImportOptions,
@@ -52,12 +52,12 @@ export function importedObjects(
 
 type Named = Pick<ImportOptions, "namespace" | "name">;
 
-/** What stands in the mark of all objects of an import; as a label's value. */
+/** Value of the placement label on all objects of one import, valid as a label value. */
 export function importUid({ namespace, name }: Named): string {
   return `import.${sha256Hex(`${namespace}/${name}`).slice(0, 32)}`;
 }
 
-/** The Service whose address the import has. */
+/** Name of the Service whose address the import uses. */
 export function derivedName({ namespace, name }: Named): string {
   return `derived-${sha256Hex(`${namespace}/${name}`).slice(0, 10)}`;
 }
@@ -160,14 +160,14 @@ function importedEndpoint(
   };
 }
 
-/** `foreign`: the cluster they are from, which is a label and so can stand for a zone. */
+/** `foreign`: the cluster that the slices come from. Its name is a label value and can serve as a zone name. */
 function hintsOf(slices: readonly EndpointSlice[], foreign: string | undefined): Endpoint["hints"] {
   if (foreign !== undefined) return { forZones: [{ name: foreign }] };
   const zones = new Set<string>();
   for (const { endpoints } of slices) {
     for (const { zone } of endpoints ?? []) if (zone !== undefined) zones.add(zone);
   }
-  // The API takes eight.
+  // The API accepts at most eight zones.
   const forZones = [...zones].toSorted().slice(0, 8);
   return forZones.length === 0 ? undefined : { forZones: forZones.map((name) => ({ name })) };
 }

@@ -21,24 +21,24 @@ interface ImportedPort {
 export interface MergedService {
   readonly type: "ClusterSetIP" | "Headless";
   readonly ports: readonly ImportedPort[];
-  /** Session affinity and policies: fields of Service and ServiceImport alike. */
+  /** Session affinity and traffic policies: fields that Service and ServiceImport have in common. */
   readonly traffic: Readonly<Record<string, unknown>>;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  /** Sorted. */
+  /** Sorted by name. */
   readonly clusters: readonly string[];
   readonly conflict: Conflict;
 }
 
 interface Conflict {
-  /** Empty: none. */
+  /** Empty: no conflict. */
   readonly reasons: readonly string[];
   readonly message: string;
 }
 
 type Read = (exported: ExportedService) => unknown;
 
-/** What is compared, and the API's reason when it differs. */
+/** Compared fields, each with the API's condition reason for a difference. */
 const compared: readonly (readonly [reason: string, what: string, read: Read])[] = [
   ["TypeConflict", "type", ({ service }) => typeOf(service)],
   ["PortConflict", "ports", ({ service }) => portsOf(service).toSorted(byPort)],
@@ -68,7 +68,7 @@ const compared: readonly (readonly [reason: string, what: string, read: Read])[]
 
 const portsMax = 100;
 
-/** `exports`: valid ones, the oldest first; undefined: none. */
+/** `exports`: valid exports, the oldest first. Returns undefined if there is none. */
 export function mergeExports(exports: readonly ExportedService[]): MergedService | undefined {
   const [oldest] = exports;
   if (oldest === undefined) return undefined;
@@ -84,7 +84,7 @@ export function mergeExports(exports: readonly ExportedService[]): MergedService
   };
 }
 
-/** Of a Service's ports those that the import has: nothing is sent to a cluster for a port that it does not declare. */
+/** Returns the Service's ports that the import has, because no traffic goes to a cluster for a port that it does not declare. */
 export function sharedPortNames(
   merged: MergedService,
   service: Service | undefined,

@@ -22,15 +22,15 @@ interface Followed {
   readonly stop: AbortController;
   readonly slices: Map<string, EndpointSlice>;
   service: Service | undefined;
-  /** Both have had their first list. */
+  /** Number of first lists received: the Service's and the slices'. At 2 both are known. */
   lists: number;
 }
 
 interface ExportsOptions {
   readonly region: string;
-  /** `namespace/name` of a service of which something changed. */
+  /** Called with the `namespace/name` of a service when a part of it has changed. */
   readonly onChange: (key: string) => void;
-  /** Which services are exported is known. */
+  /** Called once the list of exported services is known. */
   readonly onSynced: () => void;
 }
 
@@ -53,7 +53,7 @@ export class RegionExports {
     });
   }
 
-  /** Whether it is exported is known, and what, as it was when the region last answered. */
+  /** Whether the export and its contents are known, as of the region's last answer. */
   isKnown(key: string): boolean {
     return this.#exports.hasSynced && (this.#followed.get(key)?.lists ?? 2) >= 2;
   }
@@ -77,7 +77,7 @@ export class RegionExports {
     };
   }
 
-  /** Until `signal` aborts. */
+  /** Runs until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
     for (const object of this.#exports.values()) this.#follow(object);
@@ -170,7 +170,7 @@ export class RegionExports {
   }
 }
 
-/** Notes the first list. */
+/** Wraps the sink to count its first list. */
 function counting<T extends KubeObject>(
   sink: ReturnType<typeof keysOnly<T>>,
   followed: Followed,

@@ -41,29 +41,29 @@ interface ServiceDeps {
   readonly writer: RegionWriter;
 }
 
-/** A region that takes part. */
+/** A region that takes part in global services. */
 interface Member {
   readonly connection: RegionConnection;
   readonly exports: RegionExports;
 }
 
-/** What one reconcile knows. */
+/** Inputs of one reconcile. */
 interface Round {
   readonly namespace: string;
   readonly name: string;
   readonly members: readonly Member[];
   readonly merged: MergedService | undefined;
-  /** Whose endpoints are imported. */
+  /** Exports whose endpoints are imported. */
   readonly sources: readonly ExportedService[];
-  /** Regions of which it is not known whether they export it. */
+  /** Regions for which it is not known yet whether they export the service. */
   readonly unknown: ReadonlySet<string>;
 }
 
 const kinds = [refs.services, mcsRefs.imports, refs.endpointSlices];
-/** Changes of one service that come together are written together. */
+/** Time for which changes of one service are collected before they are written together. */
 const gatherMs = 200;
 const unsyncedMs = 500;
-/** Looked again for the namespace of a service that a region does not have. */
+/** Delay before the next check for the namespace of a service in a region that lacks the namespace. */
 const namespaceMs = 60_000;
 
 export class ServiceController implements KeyOptions {
@@ -80,12 +80,12 @@ export class ServiceController implements KeyOptions {
     this.sources = [this.#woken];
   }
 
-  /** Something of this service changed where it is exported. */
+  /** Queues a service after a change in a region that exports it. */
   changed(key: string): void {
     this.#woken.addAfter(key, gatherMs);
   }
 
-  /** A region began or stopped to answer, came or went. */
+  /** Queues all services after a region joined, left, started to answer or stopped to answer. */
   regionChanged(): void {
     for (const { connection, exports } of this.#members()) {
       for (const key of exports.keys()) this.changed(key);
@@ -93,7 +93,7 @@ export class ServiceController implements KeyOptions {
     }
   }
 
-  /** Something that was put into a region has changed; it may be ours. */
+  /** Queues the service of a changed object, if the object belongs to an import. */
   objectChanged({ metadata }: KubeObject): void {
     const isImport = metadata?.labels?.[labels.placement]?.startsWith("import.") === true;
     const key = metadata?.annotations?.[annotations.source];
@@ -115,7 +115,7 @@ export class ServiceController implements KeyOptions {
     return wait === Number.POSITIVE_INFINITY ? undefined : { requeueAfterMs: wait };
   }
 
-  /** Those that take part; of a namespace with a residency only regions of the same. */
+  /** Returns the participating regions; for a namespace with a residency, only regions with the same residency. */
   #members(namespace?: string): readonly Member[] {
     const { regions } = this.#deps;
     const residency =
@@ -157,7 +157,7 @@ export class ServiceController implements KeyOptions {
     };
   }
 
-  /** @returns when it is to be looked at again. */
+  /** @returns the delay in milliseconds until the next reconcile, if one is needed. */
   async #import({ connection }: Member, round: Round): Promise<number | undefined> {
     if (!kinds.map((ref) => connection.placed(ref)).every(({ hasSynced }) => hasSynced)) {
       return unsyncedMs;
@@ -197,7 +197,7 @@ export class ServiceController implements KeyOptions {
     const spec = isRecord(object["spec"]) ? object["spec"] : {};
     const isReady = merged.type === "Headless" || Array.isArray(spec["ips"]);
     const old = isRecord(object["status"]) ? object["status"] : {};
-    // Written by us.
+    // The controller wrote this status itself.
     const conditions = old["conditions"] as readonly Condition[] | undefined;
     const status = {
       clusters: clusters.map((cluster) => ({ cluster })),
@@ -208,7 +208,7 @@ export class ServiceController implements KeyOptions {
     await connection.client.update(mcsRefs.imports, namespace, { ...object, status }, call);
   }
 
-  /** The conditions of an export, where its region answers. */
+  /** Writes the conditions of an export, if its region answers. */
   async #tell(exported: ExportedService, merged: MergedService | undefined): Promise<undefined> {
     const connection = this.#deps.regions.connectionOf(exported.region);
     if (connection?.isReady !== true) return;
@@ -261,7 +261,7 @@ async function hasNamespace({ client }: RegionConnection, name: string): Promise
   }
 }
 
-/** One that fails does not hold up the others; the first failure is thrown when all have ended. */
+/** A failure does not cancel the other work; the first failure is thrown when all of it has ended. */
 async function settledAll<T>(work: readonly Promise<T>[]): Promise<readonly T[]> {
   const results = await Promise.allSettled(work);
   const failed = results.find((result) => result.status === "rejected");

@@ -11,9 +11,9 @@ import { isRecord } from "#base/is-record.ts";
 import { annotations } from "../names.ts";
 
 export interface RegionPart {
-  /** As the region has it; undefined: not there, or not reachable. */
+  /** The object as stored in the region. Undefined: it is absent, or the region is not reachable. */
   readonly object: AnyObject | undefined;
-  /** Replicas that it was asked for. */
+  /** Number of replicas requested from the region. */
   readonly asked: number;
 }
 
@@ -31,7 +31,7 @@ const none: Readonly<Counts> = {
   availableReplicas: 0,
 };
 
-/** For Deployments, ReplicaSets and StatefulSets. `nowText` is the time of a condition that changes. */
+/** Adds up the status of Deployments, ReplicaSets and StatefulSets. `nowText`: time for conditions that change. */
 export function aggregateReplicas(
   source: AnyObject,
   parts: readonly RegionPart[],
@@ -44,7 +44,7 @@ export function aggregateReplicas(
   const seen = parts.every((part) => hasSeen(part, generation));
   const wanted = wantedReplicas(source);
   const before = Number(old["observedGeneration"] ?? 0);
-  // What every region had seen stays seen when one of them stops to answer.
+  // A generation that every region had observed stays observed when one of them stops to answer.
   const observed = seen ? generation : Math.min(before, generation);
   const status = {
     ...counts,
@@ -76,7 +76,7 @@ function believed(value: unknown, most: number): number {
     : 0;
 }
 
-/** Replicas that a rolling update may have above what was asked for, and those that a scale-down has not ended yet. */
+/** Allowed number of replicas above `asked`, for a rolling update or a scale-down that has not finished yet. */
 function surgeOf(object: AnyObject | undefined, asked: number): number {
   const spec = isRecord(object?.["spec"]) ? object["spec"] : {};
   const strategy = isRecord(spec["strategy"]) ? spec["strategy"] : {};
@@ -138,7 +138,7 @@ function deploymentConditions(
   ];
 }
 
-/** Its times stay while nothing but the message would change. */
+/** Builds a condition; its times stay unless the status changes, or, for `lastUpdateTime`, the reason. */
 function condition(
   type: string,
   [status = "", reason = "", message = ""]: readonly string[],

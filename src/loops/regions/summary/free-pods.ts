@@ -1,10 +1,10 @@
-/** How many pods of a template still fit into a region, by its summary. */
+/** Estimates from a region's summary how many pods of a template still fit there. */
 import type { Pod } from "#api/gen/types.ts";
 import { tolerates } from "#api/selectors/node-match.ts";
 import { podRoom, type NodeClass, type RegionSummary } from "./region-summary.ts";
 import { fitting } from "./room-cells.ts";
 
-/** Classes with a taint that the pod does not tolerate have no room for it. Selectors of nodes are not looked at. */
+/** Node classes with a taint that the pod does not tolerate have no room for it. Node selectors are not evaluated. */
 export function freePods(summary: RegionSummary, template: Pod): number {
   const room = podRoom(template);
   const open = summary.classes.filter((each) => toleratesAll(template, each));

@@ -1,4 +1,4 @@
-/** A reflector's sink that keeps keys, and gives objects on: what a summary needs of a region's nodes and pods. */
+/** A reflector's sink that stores only keys and passes the objects on. A summary needs no more of a region's nodes and pods. */
 import type { KubeObject } from "#api/object.ts";
 import { keyOf } from "#client/indexer.ts";
 import type { ReflectorSink } from "#client/reflector.ts";

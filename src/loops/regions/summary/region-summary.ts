@@ -13,10 +13,10 @@ import { podAmounts } from "#api/quota-usage.ts";
 import { milliValue, tryParseQuantity, value, type Quantity } from "#api/values/quantity.ts";
 import { RoomCells, type Room, type RoomCell } from "./room-cells.ts";
 
-/** Nodes that pods see alike: machine, taints. */
+/** Nodes that are equal for the scheduling of pods: same machine type, same taints. */
 export interface NodeClass {
   readonly name: string;
-  /** `key=value:effect`, sorted. */
+  /** Texts `key=value:effect`, sorted. */
   readonly taints: readonly string[];
   readonly nodes: number;
   readonly cells: readonly RoomCell[];
@@ -26,7 +26,7 @@ export interface RegionSummary {
   readonly nodes: number;
   readonly readyNodes: number;
   readonly pods: number;
-  /** Without a node. */
+  /** Number of pods without a node. */
   readonly pendingPods: number;
   readonly classes: readonly NodeClass[];
   readonly isIncomplete: boolean;
@@ -83,7 +83,7 @@ export class SummaryKeeper {
     this.#nodes.delete(name);
   }
 
-  /** `key`: namespace and name. */
+  /** `key`: namespace and name of the pod. */
   setPod(key: string, pod: Pod): void {
     this.removePod(key);
     const phase = pod.status?.phase;
@@ -209,7 +209,7 @@ function roomOf(amounts: Readonly<Record<string, string | number>>): Room {
   };
 }
 
-/** What a pod takes of a node; memory rounded up. */
+/** Returns the room that a pod takes on a node; memory is rounded up. */
 export function podRoom(pod: Pod): Room {
   const { cpu, memory } = podAmounts(pod, "requests");
   return {

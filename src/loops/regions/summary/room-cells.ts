@@ -7,7 +7,7 @@
  * Cost   O(1) per change of a node; `cells` O(cells). Bounds: at most steps^3 cells of a class, in practice some ten.
  */
 
-/** CPU in milli, memory in MiB. */
+/** CPU in millicores, memory in MiB. */
 export interface Room {
   readonly cpu: number;
   readonly memory: number;
@@ -29,7 +29,7 @@ export class RoomCells {
     this.#change(room, -1);
   }
 
-  /** Largest sums of CPU first. */
+  /** Returns the cells, sorted by their total CPU, the largest first. */
   cells(): readonly RoomCell[] {
     return [...this.#counts.values()].toSorted(
       (a, b) => b.cpu * b.nodes - a.cpu * a.nodes || b.memory * b.nodes - a.memory * a.nodes,
@@ -49,14 +49,14 @@ export class RoomCells {
   }
 }
 
-/** 1, 1.5, 2, 3, 4, 6, 8 ...: the largest of them that is not above `amount`; 0 below 1. */
+/** Returns the largest of the steps 1, 1.5, 2, 3, 4, 6, 8, … that is not above `amount`; 0 below 1. */
 function stepBelow(amount: number): number {
   if (amount < 1) return 0;
   const power = 2 ** Math.floor(Math.log2(amount));
   return amount >= power * 1.5 ? power * 1.5 : power;
 }
 
-/** Pods of this size that fit into the cells, each node by itself. */
+/** Returns how many pods of this size fit into the cells, counting each node separately. */
 export function fitting(cells: readonly RoomCell[], pod: Room): number {
   let all = 0;
   for (const cell of cells) {

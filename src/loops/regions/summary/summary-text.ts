@@ -39,13 +39,13 @@ export function summaryProperties(summary: RegionSummary): readonly SummaryPrope
   return properties;
 }
 
-/** Undefined: not even its head fits. */
+/** Returns undefined if not even the head of the class fits. */
 function classText(
   { name, taints, nodes, cells }: NodeClass,
   bytesMax: number,
 ): string | undefined {
   const taintText = taints.join(",");
-  // Without its taints a class would look open to every pod: then it claims no room.
+  // A class without its taints would look open to every pod, so it reports no room when they are cut.
   const isCut = taintText.length > taintBytesMax;
   let text = `${ascii(name)} n=${nodes} t=${isCut ? "" : ascii(taintText)} c=`;
   if (text.length > bytesMax) return undefined;
@@ -60,12 +60,12 @@ function classText(
   return text;
 }
 
-/** One byte a letter, and no space, so that lengths are bytes and the text can be split. */
+/** Makes every character one byte, without spaces, so that lengths are bytes and the text can be split. */
 function ascii(text: string): string {
   return text.replaceAll(/[^!-~]/g, "_").slice(0, taintBytesMax);
 }
 
-/** Undefined: there is no summary among them. */
+/** Returns undefined if the properties contain no summary. */
 export function parseSummary(properties: readonly SummaryProperty[]): RegionSummary | undefined {
   const head = properties.find(({ name }) => name === suffix)?.value.slice(0, valueBytesMax);
   if (head === undefined) return undefined;
@@ -105,7 +105,7 @@ function parseCell(text: string): readonly RoomCell[] {
   return numbers.length === 4 ? [{ cpu, memory, pods, nodes }] : [];
 }
 
-/** The most that a summary may claim of anything: above every real region, far below what adds up wrong. */
+/** Maximum of any number in a summary: above every real region, and far below values whose sum loses precision. */
 const amountMax = 1e9;
 
 function numberOf(text: string | undefined): number {

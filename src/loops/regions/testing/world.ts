@@ -40,25 +40,25 @@ const testOptions: CoordinatorOptions = {
 export interface FakeRegion {
   readonly name: string;
   readonly api: FakeApi;
-  /** The way of the coordinator to it. */
+  /** Whether the coordinator's connection to the region is cut. */
   isCut: boolean;
-  /** Its plane is gone: it does nothing either. */
+  /** Whether the region's control plane is gone, so that its controllers do nothing either. */
   isDead: boolean;
-  /** Its own controllers do nothing: what its objects say was put there. */
+  /** Whether the region's own controllers do nothing, so that a test sets the status of its objects itself. */
   isIdle: boolean;
-  /** Replicas that find room there, of each object. */
+  /** Number of replicas of each object that fit in the region. */
   room: number;
-  /** Ends its agent; undefined: it has none. */
+  /** Stops the region's agent. Undefined: it has no agent. */
   stopAgent: (() => void) | undefined;
 }
 
 interface JoinOptions {
   readonly labels?: Readonly<Record<string, string>>;
-  /** An agent runs there, on a clock that runs this much faster than the world's. */
+  /** Clock rate of the region's agent, relative to the world's clock. Absent: no agent runs. */
   readonly agentRate?: number;
-  /** It has an agent whose last summary this is, and which is away now. */
+  /** Last summary of an agent that is not running now. */
   readonly summary?: Readonly<Record<string, string>>;
-  /** It takes part in global services. */
+  /** Whether the region takes part in global services. */
   readonly hasServices?: boolean;
 }
 
@@ -72,7 +72,7 @@ export class RegionsWorld {
   #running: Promise<void> | undefined;
   readonly #agents: Promise<void>[] = [];
 
-  /** A region with a profile and a Secret at home. */
+  /** Adds a region, with its profile and Secret at home. */
   join(
     name: string,
     { labels = {}, agentRate, summary, hasServices }: JoinOptions = {},
@@ -119,7 +119,7 @@ export class RegionsWorld {
     return region;
   }
 
-  /** The profile and the Secret go; the region runs on. */
+  /** Removes the profile and the Secret; the region keeps running. */
   leave(name: string): void {
     this.home.drop(refs.profiles, system, name);
     this.home.drop(refs.secrets, system, name);
@@ -160,25 +160,25 @@ export class RegionsWorld {
     );
     this.#running = coordinator.run(this.#stop.signal);
     await this.rest();
-    // A new placement waits for the first answers of regions.
+    // A new placement waits for the first answers of the regions.
     await this.advance(1_000, 500);
   }
 
-  /** As kill -9 would: what was under way is not waited for by anybody but this test. */
+  /** Stops the coordinator like kill -9 would; only this test waits for the calls that were running. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.rest();
     await this.#running;
   }
 
-  /** At the end of a test. */
+  /** Ends the agents and the coordinator at the end of a test. */
   async close(): Promise<void> {
     for (const { stopAgent } of this.regions.values()) stopAgent?.();
     await this.stop();
     await Promise.all(this.#agents);
   }
 
-  /** Until nothing more happens without time passing. */
+  /** Waits until nothing more happens without time passing. */
   async rest(): Promise<void> {
     for (let before = -1; before !== this.#calls();) {
       before = this.#calls();
@@ -202,7 +202,7 @@ export class RegionsWorld {
     return all;
   }
 
-  /** Writes to home and regions since the last `forgetCalls`: `eu patch deployments default/web`. */
+  /** Returns the writes to home and regions since the last `forgetCalls`, for example `eu patch deployments default/web`. */
   writes(): readonly string[] {
     const apis = [
       ["home", this.home] as const,
@@ -224,7 +224,7 @@ export class RegionsWorld {
     }
   }
 
-  /** `eu=3 us=2`, as the regions have it. */
+  /** Replicas as the regions have them, for example `eu=3 us=2`. */
   replicas(name: string, ref = deployments, namespace = "default"): string {
     return [...this.regions.values()]
       .map((region) => ({ region, object: region.api.peek<AnyObject>(ref, namespace, name) }))
@@ -237,7 +237,7 @@ export class RegionsWorld {
     return this.home.peek<Placement>(refs.placements, "default", placement)?.status ?? {};
   }
 
-  /** The decision: `eu=3 us=2`. */
+  /** Replicas as the placement decided, for example `eu=3 us=2`. */
   division(placement: string): string {
     const [first] = this.statusOf(placement).objects ?? [];
     return (first?.regions ?? []).map(({ name, replicas }) => `${name}=${replicas}`).join(" ");
@@ -285,7 +285,7 @@ function guardedClient(api: FakeApi, isAway: () => boolean): Client {
     ) =>
       guarded(() =>
         api.watch<T>(ref, call, (events) => {
-          // What is sent into a cut connection is lost; the watch is cut with it (see `cut`).
+          // Events sent into a cut connection are lost; `cut` also ends the watch.
           if (!isAway()) deliver(events);
         }),
       ),
@@ -312,7 +312,7 @@ function specOf(object: AnyObject | undefined): Readonly<Record<string, unknown>
   return isRecord(object?.["spec"]) ? object["spec"] : {};
 }
 
-/** What the region's own controllers and nodes would do, at once: as many ready as fit. */
+/** Does at once the work of the region's own controllers and nodes; as many replicas become ready as fit. */
 function reconcileRegion(region: FakeRegion): void {
   if (region.isDead || region.isIdle) return;
   for (const service of region.api.peekAll<AnyObject>(refs.services)) {
