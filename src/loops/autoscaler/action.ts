@@ -1,4 +1,4 @@
-/** What a plan asks for. */
+/** Actions that a plan requests. */
 import type { Node } from "#api/gen/types.ts";
 import type { PodInfo } from "#scheduler/pod-info.ts";
 
@@ -11,10 +11,10 @@ export type Action =
       readonly delta: number;
       readonly from: number;
       readonly max: number;
-      /** For whom; none when the group is below its minimum. */
+      /** Pods that need the nodes. Empty: the group is below its minimum. */
       readonly pods: readonly PodInfo[];
     }
-  /** Nodes that were promised and did not come. `delta` is negative. */
+  /** Lowers the target of a group whose promised nodes did not come. `delta` is negative. */
   | { readonly kind: "decrease"; readonly group: string; readonly delta: number }
   | {
       readonly kind: "delete-instances";
@@ -26,14 +26,14 @@ export type Action =
       readonly group: string;
       readonly node: Node;
       readonly reason: Removal;
-      /** To be evicted first. */
+      /** Pods to evict before the node is removed. */
       readonly pods: readonly PodInfo[];
       readonly utilization: number;
     }
-  /** The soft taint of nodes that are unneeded. */
+  /** Sets or removes the soft taint of unneeded nodes. */
   | { readonly kind: "mark" | "unmark"; readonly node: Node };
 
-/** Pods that no group would help, and why. */
+/** A Pod that no group would help, and the reasons. */
 export interface Unhelped {
   readonly info: PodInfo;
   readonly reasons: ReadonlyMap<string, number>;

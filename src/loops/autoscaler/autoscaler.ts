@@ -40,13 +40,13 @@ interface AutoscalerDeps {
 }
 
 interface Place {
-  /** Of the status, and of the priority expander's ConfigMap. */
+  /** Namespace of the status ConfigMap and of the priority expander's ConfigMap. */
   readonly namespace: string;
   readonly statusName: string;
 }
 
 interface Autoscaler {
-  /** Until `signal` aborts; resolves when removals under way have ended. Call once. */
+  /** Runs until `signal` aborts; resolves when the removals in progress have ended. Call it once. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -151,7 +151,7 @@ class Shell implements Autoscaler {
     metrics.ran("scaleUp", clock.monotonicMs() - startMs, clock.nowMs());
   }
 
-  /** What fails concerns its group alone. */
+  /** A failure affects only the group of the action. */
   async #change(action: Exclude<Action, { kind: "remove" }>): Promise<void> {
     const { provider, metrics, log, client, clock } = this.#deps;
     try {
@@ -184,7 +184,7 @@ class Shell implements Autoscaler {
     const { provider, metrics, clock } = this.#deps;
     const { group, delta, from, max, pods } = action;
     const nowMs = clock.nowMs();
-    // Before the call: one that is not answered may have been heard.
+    // Recorded before the call, because a call without an answer may still have taken effect.
     this.#book.added(group, delta, nowMs);
     try {
       await provider.increase(group, delta);
@@ -218,7 +218,7 @@ class Shell implements Autoscaler {
     }
   }
 
-  /** Goes on beside the next loops. */
+  /** Starts a removal, which continues in parallel with the next loops. */
   #remove(action: Extract<Action, { kind: "remove" }>, signal: AbortSignal): void {
     const { node, group, pods, utilization, reason } = action;
     const name = node.metadata?.name ?? "";
@@ -274,7 +274,7 @@ class Shell implements Autoscaler {
     this.#events.event({ ...pod, apiVersion: "v1", kind: "Pod" }, "Normal", reason, text);
   }
 
-  /** About the status ConfigMap, as upstream. */
+  /** Emits an event about the status ConfigMap, as upstream does. */
   #clusterEvent(type: "Normal" | "Warning", reason: string, text: string): void {
     if (this.#status === undefined) return;
     this.#events.event(

@@ -25,7 +25,7 @@ const differing: ReadonlySet<string> = new Set([
   "kops.k8s.io/instancegroup",
   "pilothouse.dev/node-group",
 ]);
-/** Upstream's: of memory, and of all else. */
+/** Allowed differences as upstream: `memoryRatio` for memory, `amountRatio` for all other resources. */
 const memoryRatio = 0.015;
 const amountRatio = 0.05;
 

@@ -24,20 +24,20 @@ interface BackoffTimes {
 const minuteMs = 60_000;
 
 export class Book {
-  /** By node name: since when it is unneeded, empty, unready. */
+  /** By node name: time since when the node is unneeded, empty, or unready. */
   readonly unneededSince = new Map<string, number>();
   readonly emptySince = new Map<string, number>();
   readonly unreadySince = new Map<string, number>();
-  /** By instance id: since when it has no Node. */
+  /** By instance id: time since when the instance has no Node. */
   readonly unregisteredSince = new Map<string, number>();
-  /** By group: since when its instances are fewer than its target. */
+  /** By group: time since when the group has fewer instances than its target. */
   readonly missingSince = new Map<string, number>();
-  /** By group: since when another shard is to grow it. */
+  /** By group: time since when another shard is expected to grow it. */
   readonly foreignSince = new Map<string, number>();
-  /** By node name: being removed, with Pods to be evicted or without. */
+  /** By node name: removals in progress. `isDrain`: Pods have to be evicted. */
   readonly removing = new Map<string, { readonly group: string; readonly isDrain: boolean }>();
   readonly #backoffs = new Map<string, Backoff>();
-  /** Groups that were asked to grow, and of which it is not known yet how that ended. */
+  /** Groups that were asked to grow, and whose growth has not ended yet. */
   readonly #growing = new Set<string>();
   readonly #added = new Map<string, { readonly atMs: number; readonly count: number }[]>();
   lastAddMs = Number.NEGATIVE_INFINITY;
@@ -49,7 +49,7 @@ export class Book {
     return backoff !== undefined && nowMs < backoff.untilMs ? backoff : undefined;
   }
 
-  /** Each failure doubles the rest, unless the last one is long ago. */
+  /** Starts a backoff for the group. Each failure doubles its duration, unless the last failure is long ago. */
   fail(
     group: string,
     { code, message }: { readonly code: string; readonly message: string },
@@ -66,7 +66,7 @@ export class Book {
     this.#backoffs.set(group, { untilMs, durationMs, failedMs: nowMs, code, message });
   }
 
-  /** The group is as large as it should be: if it was asked to grow, it did, and its failures are forgotten. */
+  /** Call it when the group has its wanted size. If it was asked to grow, that succeeded, and its failures are forgotten. */
   complete(group: string): void {
     if (this.#growing.delete(group)) this.#backoffs.delete(group);
   }
@@ -79,14 +79,14 @@ export class Book {
     this.lastAddMs = nowMs;
   }
 
-  /** Nodes asked for within the last minute. */
+  /** Number of nodes requested within the last minute. */
   addedLately(group: string, nowMs: number): number {
     const entries = this.#added.get(group) ?? [];
     while ((entries[0]?.atMs ?? nowMs) <= nowMs - minuteMs) entries.shift();
     return entries.reduce((sum, { count }) => sum + count, 0);
   }
 
-  /** What is gone is not remembered. */
+  /** Drops the entries of nodes, instances and groups that no longer exist. */
   forget({ groups, cluster: { cache } }: Snapshot): void {
     for (const map of [this.unneededSince, this.emptySince, this.unreadySince]) {
       for (const name of map.keys()) if (cache.nodes.slotOf(name) === undefined) map.delete(name);
@@ -103,7 +103,7 @@ export class Book {
   }
 }
 
-/** Since when something holds: noted when it begins, dropped when it does not hold any more. */
+/** Returns the time since when a condition holds. The time is recorded when it begins to hold, and dropped when it stops. */
 export function note(
   since: Map<string, number>,
   key: string,

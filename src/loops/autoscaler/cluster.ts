@@ -24,7 +24,7 @@ interface ClusterDeps {
   readonly services?: ServicesOf;
 }
 
-/** Scores cost memory per class and node, and nobody asks for them here. */
+/** Scores are disabled: they cost memory per class and node, and the autoscaler does not use them. */
 const filtersOnly = choosePlugins(defaultArguments, () => ({
   filters: true,
   scores: false,
@@ -54,7 +54,7 @@ export class Cluster {
     const { nodes } = this.cache;
     const slot = nodes.slotOf(node.metadata?.name ?? "");
     const old = slot === undefined ? undefined : nodes.node(slot);
-    // Heartbeats: nothing that a filter reads.
+    // A heartbeat changes nothing that a filter reads.
     if (old !== undefined && haveSameStaticFacts(old, node)) nodes.set(node);
     else this.cache.setNode(node);
   }
@@ -85,13 +85,13 @@ export class Cluster {
     this.cache.removePod(uid);
   }
 
-  /** Begins a what-if. */
+  /** Starts a what-if. */
   what(): WhatIf {
     return new WhatIf(this.cache);
   }
 }
 
-/** Pods and nodes that are not there, for the length of a question. */
+/** Adds hypothetical Pods and nodes to the cache for the duration of a question. */
 export class WhatIf {
   readonly #cache: Cache;
   readonly #undo: (() => void)[] = [];
@@ -100,7 +100,7 @@ export class WhatIf {
     this.#cache = cache;
   }
 
-  /** What has been done so far; `undo` to it leaves that. */
+  /** Position in the list of changes; `undo(mark)` undoes the later ones only. */
   get mark(): number {
     return this.#undo.length;
   }
@@ -110,13 +110,13 @@ export class WhatIf {
     this.#undo.push(() => this.#cache.forget(info.uid));
   }
 
-  /** Takes a placed Pod off its node. */
+  /** Removes a placed Pod from its node. */
   lift(info: PodInfo, nodeName: string): void {
     this.#cache.removePod(info.uid);
     this.#undo.push(() => this.#cache.confirm(info, nodeName));
   }
 
-  /** @returns its slot. */
+  /** @returns the slot of the new node. */
   addNode(node: Node): number {
     const name = node.metadata?.name ?? "";
     const slot = this.#cache.setNode(node);

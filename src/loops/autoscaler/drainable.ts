@@ -16,7 +16,7 @@ const safeAnnotation = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 const safeVolumesAnnotation = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes";
 const mirrorAnnotation = "kubernetes.io/config.mirror";
 const systemNamespace = "kube-system";
-/** Controllers that make a Pod anew. */
+/** Kinds of controllers that recreate an evicted Pod. */
 const replacing: ReadonlySet<string> = new Set([
   "ReplicationController",
   "ReplicaSet",
@@ -24,7 +24,7 @@ const replacing: ReadonlySet<string> = new Set([
   "Job",
 ]);
 
-/** Upstream's names of what blocks. */
+/** Upstream's names of the reasons why a Pod blocks the removal of its node. */
 export type Blocker =
   | "NotReplicated"
   | "LocalStorageRequested"
@@ -40,7 +40,7 @@ type Verdict =
 const stays: Verdict = { kind: "stays" };
 const moves: Verdict = { kind: "moves" };
 
-/** Stays: nobody evicts it, and it ends with its node. */
+/** Decides what happens to a Pod when its node is removed. `stays`: the Pod is not evicted, and ends with its node. */
 export function verdictOn(info: PodInfo, budgets: Budgets, options: AutoscalerOptions): Verdict {
   const { pod } = info;
   const annotations = pod.metadata?.annotations ?? {};
@@ -85,7 +85,7 @@ interface Budget {
   allowed: number;
 }
 
-/** How many Pods may still be disrupted, less what this plan disrupts. */
+/** Number of Pods that may still be disrupted, minus the disruptions of this plan. */
 export class Budgets {
   readonly #byNamespace = new Map<string, Budget[]>();
 
@@ -105,7 +105,7 @@ export class Budgets {
     return budgets.filter(({ selector }) => labelsMatch(selector, metadata?.labels));
   }
 
-  /** Takes from the budgets of all of them, or of none: then the first Pod without budget. */
+  /** Charges the budgets of all Pods, or of none. @returns the first Pod without budget, if there is one. */
   take(pods: readonly PodInfo[]): PodInfo | undefined {
     const taken: Budget[] = [];
     for (const info of pods) {

@@ -12,12 +12,12 @@ import type { Kind } from "./kinds.ts";
 import { copies, type Room, take, type Vector } from "./room.ts";
 import { copyName, copyOf, type Template } from "./template.ts";
 
-/** Steps of coupled Pods per group: what is left after them is not helped in this loop. */
+/** Maximum number of steps for coupled Pods per group. Pods left after that are not helped in this loop. */
 const stepsMax = 50_000;
 
 export interface Estimate {
   readonly nodes: number;
-  /** By kind, how many of its Pods. */
+  /** By kind: number of Pods helped. */
   readonly helped: ReadonlyMap<Kind, number>;
   readonly pods: number;
   readonly cpu: number;
@@ -25,7 +25,7 @@ export interface Estimate {
 }
 
 interface Bin {
-  /** Undefined: only counted Pods are on it. */
+  /** Undefined: the node has only counted Pods. */
   readonly name: string | undefined;
   readonly slot: number;
   free: Vector;
@@ -35,7 +35,7 @@ interface EstimateDeps {
   readonly cluster: Cluster;
   readonly room: Room;
   readonly whatIf: WhatIf;
-  /** Told why a kind does not fit on a fresh node. */
+  /** Called with the reasons why a kind does not fit on a fresh node. */
   readonly refused?: (kind: Kind, reasons: readonly string[]) => void;
 }
 
@@ -45,7 +45,7 @@ interface Asked {
   readonly most: number;
 }
 
-/** Leaves the what-if as it was. */
+/** Estimates the nodes that a group needs. Leaves the what-if unchanged. */
 export function estimate(deps: EstimateDeps, asked: Asked, kinds: readonly Kind[]): Estimate {
   const { mark } = deps.whatIf;
   const result = pack(deps, asked, kinds);
@@ -53,7 +53,7 @@ export function estimate(deps: EstimateDeps, asked: Asked, kinds: readonly Kind[
   return result;
 }
 
-/** As `estimate`; nodes with coupled Pods stay in the what-if, and what is helped is without a place no more. */
+/** Like `estimate`, but nodes with coupled Pods stay in the what-if, and helped Pods are removed from their kinds. */
 export function settle(deps: EstimateDeps, asked: Asked, kinds: readonly Kind[]): Estimate {
   const result = pack(deps, asked, kinds);
   for (const [{ left }, count] of result.helped) left.length -= count;
@@ -75,7 +75,7 @@ class Packing {
   readonly #most: number;
   readonly #bins: Bin[] = [];
   readonly #helped = new Map<Kind, number>();
-  /** Of a fresh node. */
+  /** Room of a fresh node. */
   #freshRoom: Vector = new Float64Array(0);
   #steps = 0;
 
@@ -89,7 +89,7 @@ class Packing {
     this.#most = most;
   }
 
-  /** Asked of a fresh node, which goes again: an empty node counts for topology spread. */
+  /** Checks against a temporary fresh node. It is removed again, because an empty node counts for topology spread. */
   thatFitFresh(kinds: readonly Kind[]): readonly Kind[] {
     const { whatIf, room } = this.#deps;
     const before = whatIf.mark;
@@ -109,7 +109,7 @@ class Packing {
     return false;
   }
 
-  /** One by one: each may change where the next one fits. */
+  /** Places Pods one by one, because each may change where the next one fits. */
   placeCoupled(kind: Kind): void {
     let at = 0;
     let placed = 0;
@@ -130,7 +130,7 @@ class Packing {
     return true;
   }
 
-  /** @returns false when no further node is to be had, or would not help. */
+  /** @returns false when no further node is allowed, or when a further node would not help. */
   #open(info: PodInfo, kind: Kind): boolean {
     if (this.#bins.length >= this.#most || this.#steps > stepsMax) return false;
     const { whatIf } = this.#deps;
@@ -144,7 +144,7 @@ class Packing {
     return false;
   }
 
-  /** Nodes alike but for coupled Pods on them: only with those the filters are asked again. */
+  /** The nodes differ only in their coupled Pods, so the filters run again only for nodes that have such Pods. */
   count(kind: Kind): void {
     let left = kind.left.length;
     const { algorithm } = this.#deps.cluster;

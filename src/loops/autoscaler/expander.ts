@@ -1,4 +1,4 @@
-/** Which of several groups grows: upstream's expanders, each of which narrows what the one before left. */
+/** Chooses the group that grows. Applies upstream's expanders in turn; each narrows the choices that the previous one left. */
 import type { Random } from "#platform/random.ts";
 import type { Estimate } from "./estimate.ts";
 import type { Expander } from "./options.ts";
@@ -14,7 +14,7 @@ export interface Choice {
 interface ExpanderDeps {
   readonly random: Random;
   readonly priorities: ReadonlyMap<number, readonly GroupPattern[]>;
-  /** Of a core and an hour, and a byte and an hour, where they are cheapest. */
+  /** Lowest price of a core per hour, and of a byte per hour. */
   readonly unit: UnitPrice | undefined;
 }
 
@@ -23,7 +23,7 @@ interface UnitPrice {
   readonly memory: number;
 }
 
-/** The last word is a random number's. */
+/** Chooses at random if several choices remain. */
 export function choose(
   expanders: readonly Expander[],
   choices: readonly Choice[],
@@ -65,14 +65,14 @@ function lowest(choices: readonly Choice[], value: (choice: Choice) => number): 
   return choices.filter((_, at) => values[at] === least);
 }
 
-/** The unused shares of cores and memory, added. */
+/** Returns the sum of the unused shares of cores and memory. */
 function waste({ template, estimate: { nodes, cpu, memory } }: Choice): number {
   const share = (used: number, each: number): number =>
     each === 0 ? 0 : 1 - used / (each * nodes);
   return share(cpu, template.cpu) + share(memory, template.memory);
 }
 
-/** The price of the nodes beside the least that the Pods could cost; groups without a price come last. */
+/** Returns the ratio of the nodes' price to the lowest price that the Pods could have. Groups without a price come last. */
 function relativePrice({ group, estimate }: Choice, unit: UnitPrice | undefined): number {
   const { price } = group;
   if (price === undefined || unit === undefined) return Number.MAX_VALUE;
@@ -80,7 +80,7 @@ function relativePrice({ group, estimate }: Choice, unit: UnitPrice | undefined)
   return (price * estimate.nodes) / Math.max(least, Number.MIN_VALUE);
 }
 
-/** Halves of each price go to cores and to memory. */
+/** Returns the lowest unit prices. Half of each price is attributed to cores, half to memory. */
 export function unitPrice(
   offers: readonly { readonly price: number | undefined; readonly template: Template }[],
 ): UnitPrice | undefined {
@@ -97,7 +97,7 @@ export function unitPrice(
   return unit;
 }
 
-/** Those of the highest priority that any of them has; without one all are left, as upstream. */
+/** Returns the choices with the highest priority that any of them has. Without a match, returns all of them, as upstream does. */
 function highestPriority(
   choices: readonly Choice[],
   priorities: ReadonlyMap<number, readonly GroupPattern[]>,

@@ -1,4 +1,4 @@
-/** Keeps the cluster by informers, and gathers what plans are made of beside it. */
+/** Keeps the cluster up to date with informers, and gathers the other inputs of a plan. */
 import type {
   ConfigMap,
   DaemonSet,
@@ -22,7 +22,7 @@ const core = (resource: string): ResourceRef => ({ group: "", version: "v1", res
 const budgetsRef = { group: "policy", version: "v1", resource: "poddisruptionbudgets" };
 const daemonSetsRef = { group: "apps", version: "v1", resource: "daemonsets" };
 const prioritiesName = "cluster-autoscaler-priority-expander";
-/** Lines of the ConfigMap that are read. */
+/** Maximum number of lines read from the ConfigMap. */
 const linesMax = 500;
 
 interface FeedDeps {
@@ -44,7 +44,7 @@ export class Feed {
   readonly #volumes: Volumes;
   readonly #namespace: string;
 
-  /** `readsPriorities`: the ConfigMap of the priority expander counts, which is in `namespace`. */
+  /** `readsPriorities`: whether to read the priority expander's ConfigMap in `namespace`. */
   constructor(
     deps: FeedDeps,
     options: { readonly namespace: string; readonly readsPriorities: boolean },
@@ -72,7 +72,7 @@ export class Feed {
     });
   }
 
-  /** @returns what ends it. */
+  /** @returns the functions that end the subscriptions. */
   subscribe(): readonly (() => void)[] {
     const { cluster } = this;
     return [
@@ -110,7 +110,7 @@ export class Feed {
     };
   }
 
-  /** A node of one of these instances, as what a further one will be like. */
+  /** Returns a node of one of these instances, as a model for further nodes of the group. */
   example(instances: readonly Instance[]): Node | undefined {
     const ids = new Set(instances.map(({ id }) => id));
     for (const node of this.#nodes.values()) if (ids.has(node.spec?.providerID ?? "")) return node;
@@ -118,7 +118,7 @@ export class Feed {
   }
 }
 
-/** Upstream's form: `priorities`, a YAML map of numbers to lists of patterns. Other lines say nothing. */
+/** Parses upstream's format: `priorities`, a YAML map of numbers to lists of patterns. Other lines are ignored. */
 function prioritiesOf(map: ConfigMap | undefined): Snapshot["priorities"] {
   const priorities = new Map<number, GroupPattern[]>();
   let patterns: GroupPattern[] = [];
@@ -134,7 +134,7 @@ function prioritiesOf(map: ConfigMap | undefined): Snapshot["priorities"] {
   return priorities;
 }
 
-/** Go's patterns, as upstream reads them: none of them can hold the loop. */
+/** Compiles a pattern in Go's syntax, as upstream reads it. No such pattern can block the loop. */
 function compiled(source: string): readonly GroupPattern[] {
   const { pattern } = compilePattern(source);
   if (pattern === undefined) return [];

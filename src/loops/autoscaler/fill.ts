@@ -17,20 +17,20 @@ interface FillDeps {
   readonly nodes: NodeTable;
   readonly room: Room;
   readonly whatIf: WhatIf;
-  /** Told of each Pod that found a place. */
+  /** Called for each placed Pod with the slot of its node. */
   readonly placed?: (slot: number) => void;
 }
 
 export class Filler {
   readonly #deps: FillDeps;
-  /** What is left of nodes that counted Pods were put on. */
+  /** By slot: free room of nodes that took counted Pods. */
   readonly #free = new Map<number, Vector>();
 
   constructor(deps: FillDeps) {
     this.#deps = deps;
   }
 
-  /** Takes from `kind.left` what has a place on one of the nodes for which `isOpen` holds. */
+  /** Removes from `kind.left` the Pods that have a place on a node for which `isOpen` returns true. */
   fill(kind: Kind, isOpen: (slot: number) => boolean): void {
     if (kind.isCoupled) this.#fillCoupled(kind, isOpen);
     else this.#fillCounted(kind, isOpen);
@@ -65,7 +65,7 @@ export class Filler {
     }
   }
 
-  /** Again and again over the nodes, because a Pod in one domain may open another one. */
+  /** Passes over the nodes repeatedly, because a Pod placed in one domain may make another domain available. */
   #fillCoupled(kind: Kind, isOpen: (slot: number) => boolean): void {
     const { algorithm, nodes, whatIf, placed } = this.#deps;
     const { left } = kind;

@@ -15,7 +15,7 @@ export interface GroupHealth {
   readonly nodes: readonly Node[];
   readonly ready: number;
   readonly upcoming: number;
-  /** Instances that have no Node for too long, or show an error. */
+  /** Instances without a Node for too long, or with an error. */
   readonly lost: number;
 }
 
@@ -90,7 +90,7 @@ function lookAtGroup(group: Group, look: Look): GroupHealth {
   };
 }
 
-/** The provider keeps the minimum: below it nothing is taken back. */
+/** Gives up on lost or missing nodes. The target is not lowered below the minimum, which the provider maintains. */
 function giveUp(
   group: Group,
   { lost, missing }: { readonly lost: readonly Instance[]; readonly missing: number },

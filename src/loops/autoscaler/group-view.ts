@@ -14,7 +14,7 @@ import type { Group, GroupOptions, Instance } from "./snapshot.ts";
 
 const groupsMax = 5_000;
 const instancesMax = 50_000;
-/** Wanted in all groups together: nodes on their way are simulated one by one. */
+/** Maximum size of all groups together. Nodes that have not registered yet are simulated one by one. */
 const targetsMax = 100_000;
 const idCharsMax = 253;
 const callsMax = 16;
@@ -22,7 +22,7 @@ const factsMs = 300_000;
 const printable = /^[\x21-\x7e]+$/;
 
 export interface GroupSelection {
-  /** By id; undefined: all groups of the provider, with its bounds. */
+  /** By group id: the selected groups. Undefined: all groups of the provider, with its bounds. */
   readonly named: ReadonlyMap<string, ProviderGroup> | undefined;
   readonly isOwn: (id: string) => boolean;
 }
@@ -43,7 +43,7 @@ export class GroupView {
   readonly #selection: GroupSelection;
   readonly #options: GroupOptions;
   readonly #facts = new Map<string, Facts>();
-  /** What was said of a group last, so that it is said once. */
+  /** By group: the fault that was logged last, so that each fault is logged once. */
   readonly #faults = new Map<string, string>();
 
   constructor(
@@ -56,7 +56,10 @@ export class GroupView {
     this.#options = options;
   }
 
-  /** `example`: a node of the group by one of its instances, where the provider has no template. Rejects as the provider does. */
+  /**
+   * Reads the groups. `example`: returns a node of the group by its instances, used if the provider has no template.
+   * Rejects if a call to the provider does.
+   */
   async read(
     example: (instances: readonly Instance[]) => Node | undefined,
   ): Promise<readonly Group[]> {
@@ -83,7 +86,7 @@ export class GroupView {
     return this.#within(groups.filter((group) => group !== undefined));
   }
 
-  /** Groups in their order, as long as their sizes sum up to what can be planned for. */
+  /** Keeps groups in order, as long as the sum of their sizes stays within `targetsMax`. */
   #within(groups: readonly Group[]): readonly Group[] {
     let sum = 0;
     return groups.filter(({ id, target, instances }) => {
@@ -179,7 +182,7 @@ function checkInstances(instances: readonly Instance[]): void {
   if (ids.has("")) throw new Error("an instance has no id");
 }
 
-/** A provider that says that nodes may go before their time is not believed. */
+/** Rejects options that would allow a removal of nodes before their time. */
 function checkOptions(options: GroupOptions): void {
   for (const [name, value] of Object.entries(options)) {
     if (typeof value === "boolean" || (Number.isFinite(value) && value >= 0)) continue;
@@ -187,7 +190,7 @@ function checkOptions(options: GroupOptions): void {
   }
 }
 
-/** Filters read what a node says of itself: it must be what an API server would take. */
+/** Filters read the template's quantities, so they must be valid for an API server. */
 function checkTemplate({ status }: Node): void {
   for (const [name, text] of Object.entries(status?.allocatable ?? {})) {
     const quantity = tryParseQuantity(text);

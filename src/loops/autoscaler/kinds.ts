@@ -8,16 +8,16 @@ import type { ScheduleAlgorithm } from "#scheduler/schedule-algorithm.ts";
 import type { Room, Vector } from "./room.ts";
 
 export interface Kind {
-  /** Stands for all. */
+  /** One Pod that represents all Pods of the kind. */
   readonly sample: PodInfo;
   readonly demand: Vector;
-  /** Placing one of them, or another Pod in question, may change where the next one fits. */
+  /** Whether placing one of these Pods, or another waiting Pod, may change where the next one fits. */
   readonly isCoupled: boolean;
-  /** Without a place; the last one is placed first. */
+  /** Pods without a place; the last one is placed first. */
   readonly left: PodInfo[];
 }
 
-/** Large ones first: the order in which bins are packed. */
+/** Groups Pods into kinds, the large ones first, which is the order for bin packing. */
 export function kindsOf(
   pods: readonly PodInfo[],
   {
@@ -44,7 +44,7 @@ export function kindsOf(
   return kinds.toSorted((a, b) => sizeOf(b.sample) - sizeOf(a.sample));
 }
 
-/** Its fit depends on more than Node objects and room. */
+/** Whether the fit of the Pod depends on more than Node objects and room. */
 function isBound({
   affinity,
   antiAffinity,
@@ -59,7 +59,7 @@ function isBound({
   return terms + hostPorts.length + claims.length + disks.length + devices > 0;
 }
 
-/** Selectors of affinity and spreading of these Pods: where a Pod that one of them selects goes decides where others may go. */
+/** Selectors of these Pods' affinity and spreading. The place of a Pod that one of them selects decides where others may run. */
 function selectionsOf(pods: readonly PodInfo[]): readonly Selection[] {
   const byKey = new Map<string, Selection>();
   for (const { affinity, antiAffinity, spreadHard } of pods) {
@@ -70,7 +70,7 @@ function selectionsOf(pods: readonly PodInfo[]): readonly Selection[] {
   return [...byKey.values()];
 }
 
-/** Cores and gigabytes on one scale, four to one as machines mostly have them. */
+/** Returns one size for cores and memory. One core counts as 4 GiB, the usual ratio of machines. */
 function sizeOf({ requests: { cpu, memory } }: PodInfo): number {
   return cpu / 1_000 + memory / 2 ** 32;
 }

@@ -1,4 +1,4 @@
-/** What the autoscaler counts, by upstream's names, labels and buckets. */
+/** Metrics of the autoscaler, with upstream's names, labels and buckets. */
 import type { Counter, Histogram, MetricSet } from "#metrics/metric-set.ts";
 import type { Book } from "./book.ts";
 import type { Plan } from "./plan.ts";
@@ -65,7 +65,7 @@ export class AutoscalerMetrics {
     this.#gauges(set);
   }
 
-  /** Undefined: it does not lead. */
+  /** Sets the values to export. Undefined: this process is not the leader. */
   show(shown: Shown | undefined): void {
     this.#shown = shown;
   }

@@ -8,7 +8,7 @@ import type { PodInfo } from "#scheduler/pod-info.ts";
 import type { Cluster, WhatIf } from "./cluster.ts";
 import { Room } from "./room.ts";
 
-/** Pods looked at in a loop: nodes beyond them are looked at in the next ones. */
+/** Maximum number of Pods examined per loop. The remaining nodes are examined in the next loops. */
 const podsMax = 10_000;
 
 interface Places {
@@ -21,11 +21,11 @@ export class Mover {
   readonly #whatIf: WhatIf;
   readonly #isOpen: (slot: number) => boolean;
   readonly #places = new Map<string, Places>();
-  /** Slots that took Pods. */
+  /** Slots of nodes that received Pods. */
   readonly receivers = new Set<number>();
   #pods = 0;
 
-  /** `isOpen`: whether the node may take Pods. */
+  /** `isOpen`: returns whether the node in a slot may receive Pods. */
   constructor(cluster: Cluster, whatIf: WhatIf, isOpen: (slot: number) => boolean) {
     this.#cluster = cluster;
     this.#whatIf = whatIf;
@@ -36,7 +36,7 @@ export class Mover {
     return this.#pods > podsMax;
   }
 
-  /** @returns the first Pod without another place; all Pods are then back on the node. */
+  /** Moves all Pods of a node to other nodes. @returns the first Pod without another place; then all Pods are back on the node. */
   move(pods: readonly PodInfo[], slot: number): PodInfo | undefined {
     const { nodes } = this.#cluster.cache;
     const { mark } = this.#whatIf;
@@ -57,7 +57,7 @@ export class Mover {
     return undefined;
   }
 
-  /** Goes on where the last one of its kind found a place: what is full stays full, but for an undone move. */
+  /** Continues at the node where the last Pod of this kind found a place. Full nodes stay full, unless a move is undone. */
   #place(info: PodInfo, without: number): number | undefined {
     const { algorithm } = this.#cluster;
     const key = algorithm.signatureOf(info);

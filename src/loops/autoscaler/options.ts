@@ -1,4 +1,4 @@
-/** How the autoscaler decides: upstream's flags by their names, and those of our own. All given; `cmd` has the defaults. */
+/** Options of the autoscaler: upstream's flags by their names, and Pilothouse's own. All are required; `cmd` has the defaults. */
 import type { GroupOptions } from "./snapshot.ts";
 
 export const expanders = [
@@ -18,7 +18,7 @@ export interface Limits {
 
 export interface AutoscalerOptions {
   readonly scanIntervalMs: number;
-  /** Each chooses among what the one before left. */
+  /** Each expander chooses among the groups that the previous one left. */
   readonly expanders: readonly Expander[];
   readonly group: GroupOptions;
   readonly scaleDownEnabled: boolean;
@@ -26,9 +26,9 @@ export interface AutoscalerOptions {
   readonly scaleDownDelayAfterAddMs: number;
   readonly scaleDownDelayAfterDeleteMs: number;
   readonly scaleDownDelayAfterFailureMs: number;
-  /** Nodes without Pods go after this time; upstream has no other than for all unneeded ones. */
+  /** Time after which nodes without Pods are removed. Upstream only has one time for all unneeded nodes. */
   readonly emptyNodeMs: number | undefined;
-  /** Nodes that are older are replaced, as Karpenter's expireAfter. */
+  /** Age at which nodes are replaced, like Karpenter's expireAfter. */
   readonly expireAfterMs: number | undefined;
   readonly balanceSimilarNodeGroups: boolean;
   readonly skipNodesWithLocalStorage: boolean;
@@ -45,17 +45,17 @@ export interface AutoscalerOptions {
   readonly maxNodesPerScaleUp: number;
   readonly maxScaleDownParallelism: number;
   readonly maxDrainParallelism: number;
-  /** Unneeded nodes that get or lose their soft taint in a loop; 0: none. */
+  /** Maximum number of unneeded nodes that get or lose their soft taint per loop; 0: none. */
   readonly maxBulkSoftTaintCount: number;
   readonly initialBackoffMs: number;
   readonly maxBackoffMs: number;
   readonly backoffResetMs: number;
   readonly enforceNodeGroupMinSize: boolean;
-  /** A group grows by at most this share of its size within a minute, one node at least; undefined: no bound. */
+  /** Maximum growth of a group per minute, as a percentage of its size, at least one node. Undefined: no bound. */
   readonly rampPercentPerMinute: number | undefined;
   readonly maxTotalUnreadyPercentage: number;
   readonly okTotalUnreadyCount: number;
   readonly startupTaints: readonly string[];
-  /** How long another shard may take to do what it is to do. */
+  /** Maximum time to wait for another shard to grow its group. */
   readonly shardPatienceMs: number;
 }

@@ -1,4 +1,4 @@
-/** Which Pods without a node may cause one: those that the scheduler has given up on for now. */
+/** Selects the Pods without a node that may cause a new node: those that the scheduler gave up on for now. */
 import type { Pod } from "#api/gen/types.ts";
 import { parseTime } from "#api/values/time.ts";
 import type { PodInfo } from "#scheduler/pod-info.ts";
@@ -7,9 +7,9 @@ import type { AutoscalerOptions } from "./options.ts";
 const delayAnnotation = "cluster-autoscaler.kubernetes.io/pod-scale-up-delay";
 
 interface Waiting {
-  /** May cause a node. */
+  /** Pods that may cause a new node. */
   readonly pods: readonly PodInfo[];
-  /** Have a node named that others make free for them. */
+  /** Pods nominated to a node, where other Pods make room for them. */
   readonly nominated: readonly PodInfo[];
 }
 
@@ -46,7 +46,7 @@ function isUnschedulable({ status }: Pod): boolean {
   );
 }
 
-/** A Pod may ask for a longer delay than all others, not for a shorter one. */
+/** A Pod may request a longer delay than the configured one, but not a shorter one. */
 function isOldEnough({ metadata }: Pod, nowMs: number, options: AutoscalerOptions): boolean {
   const own = Number(/^(\d{1,6})s$/.exec(metadata?.annotations?.[delayAnnotation] ?? "")?.[1] ?? 0);
   const delayMs = Math.max(options.newPodScaleUpDelayMs, own * 1_000);

@@ -40,7 +40,7 @@ for (let i = 0; i < nodeCount; i++) {
   members[group]?.push(name);
   cluster.setNode(groupNode(name, shapeOf(group)));
   const cpu = 4_000 * (1 + (group % 4));
-  // One node in ten is little used: what scale-down looks at.
+  // One node in ten has a low utilization, so that scale-down examines it.
   const share = i % 10 === 0 ? 0.3 : 0.95;
   for (let p = 0; p < podsPerNode; p++) {
     const each = `${Math.floor((cpu * share) / podsPerNode)}m`;

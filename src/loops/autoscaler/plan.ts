@@ -69,7 +69,7 @@ export function plan(deps: PlanDeps): Plan {
     const waitsForNodes = [...up.needed].some((name) => nodes.slotOf(name) === undefined);
     const isReady = up.unschedulable === 0 && up.actions.length === 0 && !waitsForNodes;
     const replaced = expired !== undefined && isReady ? replacement(expired) : [];
-    // A pod that no group helps must not keep every node for ever.
+    // A Pod that no group helps must not keep every node forever.
     const unhelped = new Set(up.unhelped.map(({ info }) => info.uid));
     const hasWaiting = pods.some(({ uid }) => !unhelped.has(uid));
     const down =
@@ -94,7 +94,7 @@ export function plan(deps: PlanDeps): Plan {
   }
 }
 
-/** As upstream: beyond a share of nodes that are not ready something else is wrong, and nothing is done. */
+/** Returns false if too large a share of nodes is not ready. As upstream, no action is taken then, because another fault is likely. */
 function isClusterHealthy(
   { readyNodes, unreadyNodes }: Health,
   options: AutoscalerOptions,
@@ -111,7 +111,7 @@ interface Expired {
   readonly pods: readonly PodInfo[];
 }
 
-/** The oldest node that has expired and whose Pods may move; one at a time. */
+/** Returns the oldest expired node whose Pods may move. Only one node is replaced at a time. */
 function expiredNode({ snapshot, book, options }: PlanDeps, health: Health): Expired | undefined {
   const { expireAfterMs } = options;
   if (expireAfterMs === undefined || book.removing.size > 0) return undefined;

@@ -1,4 +1,4 @@
-/** The cloud as the autoscaler asks it: what cluster-autoscaler's externalgrpc protocol can say. Every call may reject. */
+/** Interface of the cloud provider, as far as cluster-autoscaler's externalgrpc protocol supports it. Every call may reject. */
 import type { Node } from "#api/gen/types.ts";
 import type { GroupOptions, Instance } from "./snapshot.ts";
 
@@ -9,16 +9,16 @@ export interface ProviderGroup {
 }
 
 export interface NodeGroupProvider {
-  /** Before each loop. */
+  /** Called before each loop. */
   refresh(): Promise<void>;
   groups(): Promise<readonly ProviderGroup[]>;
   targetSize(group: string): Promise<number>;
   instances(group: string): Promise<readonly Instance[]>;
   /** Undefined: the provider has no templates. */
   template(group: string): Promise<Node | undefined>;
-  /** Undefined: the provider has none of its own. */
+  /** Undefined: the provider has no options of its own. */
   options(group: string, defaults: GroupOptions): Promise<GroupOptions | undefined>;
-  /** Of a node like this and an hour; undefined: the provider has no prices. */
+  /** Price of such a node per hour. Undefined: the provider has no prices. */
   price(node: Node): Promise<number | undefined>;
   increase(group: string, delta: number): Promise<void>;
   deleteNodes(group: string, nodes: readonly ProviderNode[]): Promise<void>;

@@ -34,13 +34,13 @@ interface RemovalDeps {
   readonly events: EventRecorder;
   readonly provider: NodeGroupProvider;
   readonly metrics: AutoscalerMetrics;
-  /** Pods that have to leave the node before it goes, as of now; undefined: it may not go any more. */
+  /** Pods that currently have to leave the node before its removal. Undefined: the node may not be removed any more. */
   readonly movableOn: (nodeName: string) => readonly PodInfo[] | undefined;
 }
 
 type Remove = Extract<Action, { kind: "remove" }>;
 
-/** Rejects when the node stays; its taint was then taken back. */
+/** Removes a node. Rejects when the node stays; its taint is then removed. */
 export async function removeNode(
   deps: RemovalDeps,
   { node, group, pods }: Remove,
@@ -56,7 +56,7 @@ export async function removeNode(
   const text = "marked the node as toBeDeleted/unschedulable";
   deps.events.event(asNode(node), "Normal", "ScaleDown", text);
   try {
-    // What was bound to it before the taint was seen.
+    // Includes Pods that were bound to the node before the scheduler saw the taint.
     const found = deps.movableOn(name);
     if (found === undefined) throw new Error("a pod that keeps it came to the node");
     if (pods.length === 0 && found.length > 0) throw new Error("pods came to the empty node");
@@ -79,7 +79,7 @@ function asNode(node: Node): Node {
   return { ...node, apiVersion: "v1", kind: "Node" };
 }
 
-/** Of a node that is gone nothing is written. */
+/** Edits the taints of a node. Does nothing if the node no longer exists. */
 export async function editTaints(
   client: Client,
   name: string,

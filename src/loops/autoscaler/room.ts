@@ -27,7 +27,7 @@ export class Room {
     vector.set([cpu, memory, ephemeral, 1]);
     for (const [name, amount] of scalars) {
       const at = this.#others.indexOf(name);
-      // What no Pod in question asks for has no place in the vectors.
+      // The vectors have no entry for resources that no waiting Pod requests.
       if (at >= 0) vector[fixed + at] = amount;
     }
     return vector;
@@ -46,7 +46,7 @@ export class Room {
     return vector;
   }
 
-  /** Whether one Pod of `demand` has room; as `copies(free(slot), demand) > 0`, without a vector. */
+  /** Whether one Pod of `demand` fits; equals `copies(free(slot), demand, 1) > 0`, without allocating a vector. */
   hasRoom(slot: number, demand: Vector): boolean {
     const nodes = this.#nodes;
     const [cpu = 0, memory = 0, ephemeral = 0] = demand;
@@ -68,7 +68,7 @@ export class Room {
   }
 }
 
-/** At most `most` Pods. What a Pod does not ask for does not count, however little of it is left. */
+/** Returns how many Pods fit, at most `most`. Resources that the Pod does not request are ignored, however little of them is free. */
 export function copies(free: Vector, demand: Vector, most: number): number {
   let count = most;
   for (let i = 0; i < demand.length && count > 0; i++) {

@@ -20,7 +20,7 @@ import { Totals } from "./totals.ts";
 
 const disabledAnnotation = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
 
-/** Upstream's names of why a node stays. */
+/** Upstream's names of the reasons why a node stays. */
 type Unremovable =
   | Blocker
   | "ScaleDownDisabledAnnotation"
@@ -34,7 +34,7 @@ type Unremovable =
 
 export interface ScaleDown {
   readonly actions: readonly Action[];
-  /** Names of nodes that may go once they have been so for long enough. */
+  /** Names of nodes that are unneeded now. They may be removed once they have been unneeded for long enough. */
   readonly unneeded: ReadonlySet<string>;
   readonly unremovable: ReadonlyMap<Unremovable, number>;
   readonly isInCooldown: boolean;
@@ -54,7 +54,7 @@ interface Deps {
   readonly options: AutoscalerOptions;
 }
 
-/** `needed`: nodes on which Pods without a node have a place; `hasWaiting`: there are such Pods. */
+/** `needed`: nodes with a place for Pods that have no node; `hasWaiting`: whether there are such Pods. */
 export function planScaleDown(
   deps: Deps,
   health: Health,
@@ -77,7 +77,7 @@ class ScaleDownRun {
   readonly #budgets: Budgets;
   readonly #totals: Totals;
   readonly #unremovable = new Map<Unremovable, number>();
-  /** By group: nodes that go, those on their way out included. */
+  /** By group: number of nodes to remove, including removals in progress. */
   readonly #going = new Map<string, number>();
   readonly #closed = new Set<number>();
 
@@ -112,7 +112,7 @@ class ScaleDownRun {
     const names = new Set(removable.map(({ node }) => nameOf(node)));
     const empty = removable.filter(({ pods }) => pods.length === 0);
     const emptyNames = new Set(empty.map(({ node }) => nameOf(node)));
-    // Of all nodes: one that is no candidate now begins anew when it is one again.
+    // Covers all nodes, so that the time of a node that is no candidate now starts anew later.
     for (const name of this.#health.groupOf.keys()) {
       note(book.unneededSince, name, names.has(name), nowMs);
       note(book.emptySince, name, emptyNames.has(name), nowMs);
@@ -141,7 +141,7 @@ class ScaleDownRun {
     );
   }
 
-  /** Those that are known to be unneeded first, so that their time runs on; then the least used. */
+  /** Returns the nodes already known to be unneeded first, so that their time continues; then by utilization, the lowest first. */
   #candidates(): readonly Candidate[] {
     const { cluster } = this.#deps.snapshot;
     const { nodes } = cluster.cache;
@@ -273,7 +273,7 @@ function nameOf({ metadata }: Node): string {
   return metadata?.name ?? "";
 }
 
-/** The larger of the shares of cores and memory that is asked for; daemons count unless they are to be passed over. */
+/** Returns the larger of the requested shares of cores and memory. Pods of DaemonSets count unless `ignoresDaemons` is true. */
 function utilizationOf(cache: Cache, slot: number, ignoresDaemons: boolean): number {
   const { nodes } = cache;
   let cpu = nodes.cpuUsed[slot] ?? 0;

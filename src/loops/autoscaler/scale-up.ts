@@ -24,9 +24,9 @@ import type { Snapshot } from "./snapshot.ts";
 import { copyName, copyOf, type Template, templateOf } from "./template.ts";
 import { Totals } from "./totals.ts";
 
-/** Groups that may grow in one loop; what is left waits for the next one. */
+/** Maximum number of rounds per loop, each of which grows a group. Remaining Pods wait for the next loop. */
 const roundsMax = 32;
-/** Upstream's words. */
+/** Reasons in upstream's words. */
 const maxSizeReason = "max node group size reached";
 const backoffReason = "in backoff after failed scale-up";
 const limitReason = "max cluster cpu, memory limit reached";
@@ -34,17 +34,17 @@ const limitReason = "max cluster cpu, memory limit reached";
 interface ScaleUp {
   readonly actions: readonly Action[];
   readonly unhelped: readonly Unhelped[];
-  /** Pods that no node there or on its way has a place for. */
+  /** Number of Pods that fit on no existing or upcoming node. */
   readonly unschedulable: number;
   readonly hasReachedNodesTotal: boolean;
-  /** Names of nodes on which Pods without a node have a place. */
+  /** Names of nodes with a place for Pods that have no node. */
   readonly needed: ReadonlySet<string>;
 }
 
 interface Offer {
   readonly health: GroupHealth;
   readonly template: Template;
-  /** By how much it was asked to grow in this loop. */
+  /** Number of nodes by which the group grows in this loop. */
   grown: number;
 }
 
@@ -55,7 +55,7 @@ interface Deps {
   readonly random: Random;
 }
 
-/** `closed`: a slot that takes no Pods. */
+/** `closed`: slot of a node that takes no Pods. */
 export function planScaleUp(
   deps: Deps,
   health: Health,
@@ -80,7 +80,7 @@ class ScaleUpRun {
   readonly #closed: number | undefined;
   readonly #needed = new Set<string>();
   readonly #pods = new Map<Offer, PodInfo[]>();
-  /** Why groups did not help, by kind. */
+  /** By kind: reasons why groups did not help, with their counts. */
   readonly #reasons = new Map<Kind, Map<string, number>>();
 
   constructor(
@@ -118,7 +118,7 @@ class ScaleUpRun {
     const actions: Action[] = [];
     let rounds = 0;
     while (this.#left() > 0 && rounds++ < roundsMax && this.#round()) {
-      // Each round lets one group grow, or several that are alike.
+      // Each round grows one group, or several similar ones.
     }
     for (const offer of this.#offers) if (offer.grown > 0) actions.push(...this.#increase(offer));
     const hasReachedNodesTotal = this.#totals.nodesLeft === 0 && this.#left() > 0;
@@ -130,7 +130,7 @@ class ScaleUpRun {
     this.#whatIf.undo();
   }
 
-  /** Coupled Pods first: the others are only counted, and cannot be counted on. */
+  /** Places coupled Pods first, because other Pods are only counted and the filters do not see them. */
   #fillUpcoming(): void {
     const { cluster } = this.#deps.snapshot;
     for (const { health, template, grown } of this.#offers) {
@@ -167,7 +167,7 @@ class ScaleUpRun {
     }
   }
 
-  /** @returns whether any group could help. */
+  /** @returns whether a group could help. */
   #round(): boolean {
     const choices = this.#offers.flatMap((offer) => this.#choice(offer));
     const { options, random, snapshot } = this.#deps;
@@ -229,7 +229,7 @@ class ScaleUpRun {
     return most <= 0 ? limitReason : undefined;
   }
 
-  /** By how much the group may still grow in this loop. */
+  /** Number of nodes by which the group may still grow in this loop. */
   #most({ health, template, grown }: Offer): number {
     const { options, book, snapshot } = this.#deps;
     const { group } = health;
@@ -261,7 +261,7 @@ class ScaleUpRun {
     return { ...base, refused };
   }
 
-  /** Once per group, however many rounds. */
+  /** Records reasons once per group and kind, regardless of the number of rounds. */
   #note(kind: Kind, group: string, reasons: readonly string[]): void {
     const known = this.#reasons.get(kind) ?? new Map<string, number>();
     this.#reasons.set(kind, known);
@@ -279,7 +279,7 @@ class ScaleUpRun {
     });
   }
 
-  /** Another shard's groups are its own to grow. One that does nothing for long counts as failed. */
+  /** A group of another shard is grown by that shard only. If the shard does not do so for too long, the growth counts as failed. */
   #increase(offer: Offer): readonly Action[] {
     const { book, snapshot, options } = this.#deps;
     const { id, target, max, isOwn } = offer.health.group;

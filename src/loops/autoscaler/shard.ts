@@ -7,7 +7,7 @@ export interface Shard {
   readonly count: number;
 }
 
-/** FNV-1a of the id: the same in every process. */
+/** Hashes the id with FNV-1a, which gives the same result in every process. */
 export function isOwnGroup(id: string, { index, count }: Shard): boolean {
   let hash = 0x811c9dc5;
   for (let i = 0; i < id.length; i++) {

@@ -1,9 +1,9 @@
-/** What a plan is made of: groups as the provider shows them, beside the cluster as informers show it. */
+/** Input of a plan: the groups as the provider reports them, and the cluster as informers report it. */
 import type { DaemonSet, Node, PodDisruptionBudget } from "#api/gen/types.ts";
 import type { Cluster } from "./cluster.ts";
 
 export interface Instance {
-  /** The `providerID` of its Node. */
+  /** `providerID` of the instance's Node. */
   readonly id: string;
   readonly state: "unspecified" | "running" | "creating" | "deleting";
   readonly error: InstanceError | undefined;
@@ -15,7 +15,7 @@ interface InstanceError {
   readonly isOutOfResources: boolean;
 }
 
-/** What may differ by group. */
+/** Options that may differ per group. */
 export interface GroupOptions {
   readonly scaleDownUtilizationThreshold: number;
   readonly scaleDownUnneededMs: number;
@@ -30,12 +30,12 @@ export interface Group {
   readonly max: number;
   readonly target: number;
   readonly instances: readonly Instance[];
-  /** A node as it will register; undefined: nobody knows. */
+  /** A node of the group as it will register. Undefined: not known. */
   readonly template: Node | undefined;
-  /** Of a node and an hour. */
+  /** Price of a node per hour. */
   readonly price: number | undefined;
   readonly options: GroupOptions;
-  /** Another shard grows and shrinks the others. */
+  /** Whether this shard manages the group. Another shard grows and shrinks the other groups. */
   readonly isOwn: boolean;
 }
 
@@ -45,11 +45,11 @@ export interface Snapshot {
   readonly groups: readonly Group[];
   readonly budgets: readonly PodDisruptionBudget[];
   readonly daemonSets: readonly DaemonSet[];
-  /** Of the ConfigMap of the priority expander: by priority, patterns of group ids. */
+  /** By priority: patterns of group ids, from the priority expander's ConfigMap. */
   readonly priorities: ReadonlyMap<number, readonly GroupPattern[]>;
 }
 
 export interface GroupPattern {
-  /** Whether a group of this id is meant. */
+  /** Whether the pattern matches the group id. */
   test(id: string): boolean;
 }

@@ -1,17 +1,17 @@
-/** The ConfigMap `cluster-autoscaler-status`, in upstream's form (clusterstate/api/types.go), as YAML. */
+/** Text of the ConfigMap `cluster-autoscaler-status`, in upstream's format (clusterstate/api/types.go), as YAML. */
 import { formatTime } from "#api/values/time.ts";
 import type { Book } from "./book.ts";
 import type { GroupHealth } from "./group-health.ts";
 import type { Plan } from "./plan.ts";
 
-/** Groups shown: a ConfigMap holds a megabyte. */
+/** Maximum number of groups shown, because a ConfigMap holds at most one megabyte. */
 const groupsMax = 1_000;
 
 interface Tree {
   readonly [name: string]: string | number | Tree | readonly Tree[];
 }
 
-/** Since when each condition is as it is: kept from loop to loop. */
+/** By condition: its status, and the time of its last change. Kept from loop to loop. */
 export type Transitions = Map<string, { readonly status: string; readonly atMs: number }>;
 
 export function statusText(
@@ -132,7 +132,7 @@ function isList(value: Tree[string]): value is readonly Tree[] {
   return Array.isArray(value);
 }
 
-/** A text of a provider may hold anything: JSON's quotes are YAML's, too. */
+/** Texts from a provider may contain anything. JSON quoting is valid in YAML. */
 function scalar(value: string | number): string {
   if (typeof value === "number" || /^[A-Za-z][-A-Za-z0-9]*$/.test(value)) return String(value);
   return JSON.stringify(value);

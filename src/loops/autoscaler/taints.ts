@@ -1,4 +1,4 @@
-/** The taints by which nodes are taken out of use, as upstream's. */
+/** Taints that take nodes out of use, the same as upstream's. */
 import type { Node, Taint } from "#api/gen/types.ts";
 
 const deletedKey = "ToBeDeletedByClusterAutoscaler";
@@ -19,7 +19,7 @@ export function isCandidate(node: Node): boolean {
   return hasTaint(node, candidateKey);
 }
 
-/** The value is the time, in seconds. */
+/** Adds the taint of the mark. Its value is the time in seconds. */
 export function withMark(node: Node, mark: Mark, nowMs: number): readonly Taint[] {
   const key = keys[mark];
   const effect = mark === "to-be-deleted" ? "NoSchedule" : "PreferNoSchedule";

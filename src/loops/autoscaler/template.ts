@@ -9,7 +9,7 @@ import type { Requests } from "#scheduler/requests.ts";
 import type { Cluster } from "./cluster.ts";
 
 const hostnameLabel = "kubernetes.io/hostname";
-/** Of nodes that start, stop, or are looked at: no node keeps them. */
+/** Taints of nodes that start, stop, or are being examined. They are temporary. */
 const passingTaints = [
   "node.kubernetes.io/",
   "node.cloudprovider.kubernetes.io/",
@@ -19,7 +19,7 @@ const passingTaints = [
   "DeletionCandidateOfClusterAutoscaler",
 ];
 
-/** What a DaemonSet's controller lets its Pods tolerate. */
+/** Tolerations that the DaemonSet controller adds to its Pods. */
 const daemonTolerations: readonly Toleration[] = [
   "not-ready",
   "unreachable",
@@ -32,12 +32,12 @@ const daemonTolerations: readonly Toleration[] = [
 
 export interface Template {
   readonly node: Node;
-  /** Of a fresh node, before DaemonSets take theirs. */
+  /** Resources of a fresh node, before the Pods of DaemonSets take their part. */
   readonly cpu: number;
   readonly memory: number;
 }
 
-/** `group`: the id, for the names of copies. */
+/** `group`: id of the group, used in the names of node copies. */
 export function templateOf(
   node: Node,
   group: string,
@@ -79,7 +79,7 @@ function isPassing(key: string, startupTaints: readonly string[]): boolean {
   return startupTaints.includes(key) || passingTaints.some((prefix) => key.startsWith(prefix));
 }
 
-/** No Node can have this name, and no two copies have one, whatever the groups are called: a what-if would replace it. */
+/** No Node can have this name, and no two copies share one, whatever the group ids. Otherwise a what-if would replace a node. */
 export function copyName(group: string, which: string | number): string {
   return `template-node-for/${group}/${which}`;
 }

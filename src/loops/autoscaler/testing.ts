@@ -1,4 +1,4 @@
-/** Short forms for tests of plans: options, groups, nodes and Pods as a cluster shows them. */
+/** Short forms for tests of plans: options, groups, nodes and Pods. */
 import type { Node, Pod } from "#api/gen/types.ts";
 import { FakeRandom } from "#platform/testing/random.ts";
 import { makeNode, makePod, noVolumes, type PodShape } from "#scheduler/testing.ts";
@@ -61,7 +61,7 @@ export function testCluster(seed = 1): Cluster {
   });
 }
 
-/** As a registered node that is ready. */
+/** Makes a registered node that is ready. */
 export function groupNode(name: string, shape: Parameters<typeof makeNode>[1] = {}): Node {
   const node = makeNode(name, shape);
   return {
@@ -90,7 +90,7 @@ export function instancesOf(names: readonly string[]): Group["instances"] {
   return names.map((name) => ({ id: `test://${name}`, state: "running", error: undefined }));
 }
 
-/** Of a ReplicaSet; without a node it is one that the scheduler has given up on. */
+/** Makes a Pod of a ReplicaSet. Without a node, the Pod is one that the scheduler has given up on. */
 export function ownedPod(name: string, shape: PodShape = {}): Pod {
   const pod = makePod(name, shape);
   const owner = {

@@ -1,4 +1,4 @@
-/** The limits of the whole cluster: nodes, cores and memory, with what is on its way. */
+/** Limits of the whole cluster: nodes, cores and memory, including upcoming nodes. */
 import type { NodeTable } from "#scheduler/node-table.ts";
 import type { AutoscalerOptions } from "./options.ts";
 import type { Template } from "./template.ts";
@@ -53,7 +53,7 @@ export class Totals {
     );
   }
 
-  /** Whether a node may go without falling below the least. Takes it off when it may. */
+  /** Subtracts a node if the cluster then stays above the minimum. @returns whether it did. */
   remove(cpu: number, memory: number): boolean {
     const { cores, memoryBytes } = this.#options;
     if (this.#cpu - cpu < cores.least * 1_000) return false;

@@ -21,7 +21,7 @@ import {
 const stepMs = 30_000;
 export const budgeted = { app: "budgeted" };
 
-/** Lies by which a model shows that its checks bite. */
+/** False inputs by which a model proves that its checks detect errors. */
 interface Told {
   readonly group?: (group: Group) => Group;
   readonly withoutBudgets?: boolean;
@@ -32,7 +32,7 @@ interface ModelGroup {
   readonly min: number;
   readonly max: number;
   readonly shape: { readonly cpu: string; readonly labels: Readonly<Record<string, string>> };
-  /** Of its instances: whether they ever come. */
+  /** Probability that a new instance ever registers. */
   readonly comes: number;
   target: number;
   readonly instances: Map<string, { dueStep: number; isThere: boolean }>;
@@ -89,7 +89,7 @@ export class World {
     }
   }
 
-  /** Users: pods of any size come, some go. */
+  /** Acts as users: creates pods of any size, and deletes some. */
   change(): void {
     const random = this.#random;
     for (let count = random.below(6); count > 0; count--) {
@@ -102,7 +102,7 @@ export class World {
     if (random.chance(0.1)) this.thin();
   }
 
-  /** Most pods that run end. */
+  /** Ends most of the running pods. */
   thin(): void {
     const { cache } = this.cluster;
     for (const slot of cache.nodes.live.slice(0, cache.nodes.size)) {
@@ -131,7 +131,7 @@ export class World {
     return isWhole;
   }
 
-  /** As an autoscaler sees it that looks after these groups. */
+  /** Makes the snapshot that an autoscaler responsible for these groups sees. */
   snapshot(isOwn: (id: string) => boolean = () => true): Snapshot {
     const groups = this.groups.map((one) => {
       const { id, min, max, target, instances, shape } = one;
@@ -162,7 +162,7 @@ export class World {
     return { ...snapshotOf(this.cluster, groups, this.nowMs), budgets };
   }
 
-  /** `book`: of the autoscaler that asks. */
+  /** Carries out a plan. `book`: the book of the autoscaler that made it. */
   carryOut(actions: readonly Action[], book: Book): void {
     for (const action of actions) {
       if (!("group" in action)) continue;
@@ -194,12 +194,12 @@ export class World {
     this.#drop(group, name);
   }
 
-  /** Whether every node that is promised comes. */
+  /** Whether every promised node comes. */
   get isHonest(): boolean {
     return this.groups.every(({ comes }) => comes === 1);
   }
 
-  /** Pods without a node that a fresh node of a group with room would take. */
+  /** Number of pods without a node that fit on a fresh node of a group with room. */
   helpable(): number {
     const { algorithm, cache } = this.cluster;
     let count = 0;
