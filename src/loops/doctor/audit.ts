@@ -63,7 +63,7 @@ export class AuditCounter {
     const call = {
       kind,
       userAgent: textOf(event["userAgent"]),
-      // Through a relay, who it is for is the user that it acts as.
+      // For a request through a relay, this is the impersonated user.
       user: textOf(userOf(event)["username"]),
       group: textOf(apiGroup),
       resource: textOf(resource),
@@ -85,7 +85,7 @@ export class AuditCounter {
   }
 }
 
-/** Each request counts once: a watch when it starts, any other when it is answered. */
+/** Classifies an event so that each request counts once: a watch when it starts, any other request when it is answered. */
 function kindOfCall(event: Fields): CallKind | undefined {
   const verb = textOf(event["verb"]);
   const stage = textOf(event["stage"]);
@@ -102,7 +102,7 @@ function userOf(event: Fields): Fields {
   return fieldsOf(event["impersonatedUser"] ?? event["user"]);
 }
 
-/** The pod that a bound token is of, or else where the request came from. */
+/** Returns the pod to which the token is bound, or else the source address of the request. */
 function clientOf(event: Fields): string {
   const pods = fieldsOf(userOf(event)["extra"])[podName];
   const pod = Array.isArray(pods) ? textOf(pods[0]) : "";

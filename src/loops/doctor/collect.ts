@@ -37,17 +37,17 @@ interface LookDeps {
   /** Resolves when the second sample is due. */
   readonly pause: () => Promise<void>;
   readonly servingCertificateEndMs: () => Promise<number | undefined>;
-  /** Reads the metrics of a program; absent: no flag says where they are. */
+  /** By program: reads its metrics. Absent: no flag gives their URL. */
   readonly programs: Readonly<Partial<Record<Program, () => Promise<unknown>>>>;
-  /** Absent: no flag says where the audit log is. */
+  /** Reads the audit log. Absent: no flag gives its file. */
   readonly audit?: () => Promise<Audit>;
-  /** A Prometheus; absent: no flag says where it is. */
+  /** Access to a Prometheus. Absent: no flag gives its URL. */
   readonly past?: Past;
 }
 
 interface Past {
   readonly seconds: number;
-  /** GET of a path of Prometheus, parsed JSON. */
+  /** Sends a GET for a path of Prometheus; resolves to the parsed JSON. */
   readonly get: (path: string) => Promise<unknown>;
 }
 
@@ -56,7 +56,10 @@ const namespacesMax = 8;
 const dumpPath = "/debug/api_priority_and_fairness/dump_requests?includeRequestDetails=1";
 
 const pageMax = 500;
-/** A page cannot say that every node is silent. A lease is some 400 bytes, so this is 4 MB. */
+/**
+ * Maximum number of node leases. One page would not suffice to see that every node is silent. A lease has about 400
+ * bytes, so this is 4 MB.
+ */
 const nodesMax = 10_000;
 const nothing: Metrics = { series: [], dropped: 0 };
 
@@ -144,7 +147,7 @@ async function lookAtProgram({ programs }: LookDeps, name: Program, gaps: Gap[])
   if (read !== undefined) {
     return lookAtText(read, { what, right: `another --${name} URL` }, gaps);
   }
-  // A cluster without a relay is whole.
+  // A relay is optional, so its absence is not a gap.
   if (name === "relay") return nothing;
   gaps.push({ what, why: "no flag says where they are", right: `--${name} URL` });
   return nothing;
@@ -215,7 +218,7 @@ async function lookAtPast({ past, nowMs }: LookDeps, gaps: Gap[]): Promise<Evide
   }
 }
 
-/** Who waits and who holds seats; a server without priority and fairness has none. */
+/** Reads which users wait and which hold seats. A server without priority and fairness has no such dump. */
 async function lookAtDump(client: Client, gaps: Gap[]): Promise<readonly HeldRequest[]> {
   try {
     const body = await client.raw(dumpPath);
@@ -265,13 +268,13 @@ async function lookAtPage(
 ): Promise<readonly SeenObject[] | undefined> {
   const within = given({ namespace });
   try {
-    // Any version will do, so the API server answers from its cache.
+    // Version "0" accepts any version, so the API server answers from its cache.
     const { metadata, items } = await client.list<KubeObject>(ref, {
       ...within,
       limit,
       resourceVersion: "0",
     });
-    // A stock server that answers from its cache gives all of them, whatever the limit.
+    // A stock server that answers from its cache returns all items, regardless of the limit.
     if (items.length > limit || (metadata.continue ?? "") !== "") {
       gaps.push({ what: `${kind} after the first ${limit}`, why: "one page is read", right: "-" });
     }
@@ -283,7 +286,7 @@ async function lookAtPage(
   }
 }
 
-/** The server may be anybody's: fields of another type are left out, an item without a name is none. */
+/** The server is not trusted: fields of another type are dropped, and so are items without a name. */
 function seenOf(item: unknown): readonly SeenObject[] {
   const { metadata, spec, status } = fieldsOf(item);
   const { name, namespace, deletionTimestamp, finalizers } = fieldsOf(metadata);

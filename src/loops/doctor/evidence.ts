@@ -1,7 +1,7 @@
-/** What one look at a control plane found, as plain data. Rules read this and nothing else. */
+/** Findings of one examination of a control plane, as plain data. Rules read nothing else. */
 import type { Metrics, Series } from "./metrics-text.ts";
 
-/** The fields of any object that rules read; the rest of an answer is unknown to them. */
+/** Fields of an object that rules read; the other fields are not available to them. */
 export interface SeenObject {
   readonly metadata: {
     readonly name: string;
@@ -25,23 +25,23 @@ export interface SeenCondition {
 /** `leases` are those of kube-system, `nodeLeases` those of kubelets. */
 export type SeenKind = "namespaces" | "apiservices" | "leases" | "nodeLeases";
 
-/** Programs whose own metrics are read when a flag says where they are. */
+/** Programs whose own metrics are read if a flag gives their URL. */
 export type Program = "scheduler" | "controller-manager" | "etcd" | "relay";
 
-/** A request that priority and fairness holds or runs, as its dump has it. */
+/** A request that priority and fairness queues or executes, as its dump shows it. */
 export interface HeldRequest {
   readonly level: string;
   readonly schema: string;
-  /** Empty where the dump does not tell. */
+  /** Empty: the dump does not show the user. */
   readonly user: string;
   readonly verb: string;
   readonly resource: string;
 }
 
-/** A list is whole when it has no limit and is not answered from the watch cache. */
+/** `list-whole` is a list without a limit that is not answered from the watch cache. */
 export type CallKind = "list" | "list-whole" | "watch" | "write";
 
-/** How often one client did one thing, by an audit log. */
+/** Number of calls of one kind by one client, from an audit log. */
 export interface Call {
   readonly kind: CallKind;
   readonly userAgent: string;
@@ -50,13 +50,13 @@ export interface Call {
   readonly resource: string;
   readonly version?: string;
   readonly count: number;
-  /** Pods, as their tokens name them, or else addresses that it came from; counted up to a bound. Absent: not known. */
+  /** Number of different pods (from their tokens) or source addresses behind the calls, counted up to a bound. Absent: not known. */
   readonly clients?: number;
 }
 
-/** What runs pods, of the namespaces of callers that ask for much. */
+/** A workload that runs pods, in a namespace of callers with many requests. */
 export interface Workload {
-  /** As kubectl takes it: `deployment`. */
+  /** Kind in kubectl's form, for example `deployment`. */
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
@@ -66,62 +66,62 @@ export interface Workload {
 }
 
 export interface Audit {
-  /** The most frequent first. */
+  /** Sorted by count, the most frequent first. */
   readonly calls: readonly Call[];
-  /** At least 1. */
+  /** Time that the log covers, at least 1. */
   readonly seconds: number;
-  /** Lines that are no events. */
+  /** Number of lines that are not events. */
   readonly dropped: number;
-  /** Calls of clients beyond those that are counted. */
+  /** Number of calls by clients beyond the maximum that is counted. */
   readonly uncounted: number;
 }
 
-/** Something that was not read, why, and the right or flag that would show it. */
+/** An input that was not read, the reason, and the permission or flag that would make it readable. */
 export interface Gap {
   readonly what: string;
   readonly why: string;
   readonly right: string;
 }
 
-/** Two samples of a program's metrics; rates are of what lies between them. Empty when they could not be read. */
+/** Two samples of a program's metrics; rates refer to the time between them. Empty when they could not be read. */
 export interface Samples {
   readonly before: Metrics;
   readonly after: Metrics;
   readonly secondsBetween: number;
 }
 
-/** Its own samples are the API server's. */
+/** The samples of the evidence itself are those of the API server. */
 export interface Evidence extends Samples {
   readonly nowMs: number;
   readonly objects: Readonly<Record<SeenKind, readonly SeenObject[]>>;
-  /** Absent: no TLS, or not seen. */
+  /** Absent: the server has no TLS, or its certificate was not seen. */
   readonly servingCertificateEndMs: number | undefined;
-  /** False when nothing was read: then no finding means nothing. */
+  /** False: nothing could be read, so that the absence of findings means nothing. */
   readonly hasAnswer: boolean;
   readonly programs: Readonly<Partial<Record<Program, Samples>>>;
   readonly held: readonly HeldRequest[];
-  /** By node name. Absent: no node is silent, or nodes were not readable. */
+  /** By node name: zone of the node. Absent: no node is silent, or nodes were not readable. */
   readonly zones?: ReadonlyMap<string, string>;
-  /** What a Prometheus has of a longer time; absent: no flag says where it is, or it did not answer. */
+  /** Samples of a longer time from a Prometheus. Absent: no flag gives its URL, or it did not answer. */
   readonly past?: Samples & Pick<Evidence, "programs">;
-  /** Absent: no flag says where the log is, or it was not readable. */
+  /** Absent: no flag gives the log's file, or it was not readable. */
   readonly audit?: Audit;
-  /** Absent: no caller of the audit log asks for as much, or they were not readable. */
+  /** Absent: no caller in the audit log has so many requests, or the workloads were not readable. */
   readonly workloads?: readonly Workload[];
   readonly gaps: readonly Gap[];
 }
 
-/** Series of one name in the later sample. */
+/** Returns the series with this name from the later sample. */
 export function seriesOf(samples: Samples, name: string): readonly Series[] {
   return samples.after.series.filter((series) => series.name === name);
 }
 
-/** Where a program's metrics are: its own, or the API server's when one process is all of them. */
+/** Returns the samples with a program's metrics: its own, or the API server's if all programs run in one process. */
 export function samplesOf(evidence: Evidence, program: Program): Samples {
   return evidence.programs[program] ?? evidence;
 }
 
-/** The samples of every program that was read, by name. */
+/** Returns the samples of every program that was read, with the program's name. */
 export function allSamples(evidence: Evidence): readonly (readonly [string, Samples])[] {
   return [["API server", evidence], ...Object.entries(evidence.programs)];
 }
@@ -143,7 +143,7 @@ export function quantileBound(
   return buckets.find(([, count]) => count >= share * total)?.[0];
 }
 
-/** The later value of a metric without labels. */
+/** Returns the value of a metric without labels in the later sample. */
 export function gaugeOf(samples: Samples, name: string): number | undefined {
   return seriesOf(samples, name)[0]?.value;
 }
@@ -159,7 +159,7 @@ export function growth(
   isCounted: (series: Series) => boolean = () => true,
 ): ReadonlyMap<string, number> {
   const sums = new Map<string, number>();
-  // One sample has no growth.
+  // A single sample shows no growth.
   if (samples.before.series.length === 0) return sums;
   const old = new Map<string, number>();
   for (const series of samples.before.series) {

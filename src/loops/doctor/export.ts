@@ -1,12 +1,12 @@
-/** Alert rules for Prometheus and a dashboard for Grafana, made of the rules' own thresholds. */
+/** Exports alert rules for Prometheus and a dashboard for Grafana, both from the thresholds of the rules. */
 import type { Alert, Rule } from "./rule.ts";
 
-/** A peak is no alert: what pages must hold for half as long as what warns. */
+/** Time for which an alert must hold, so that a short peak raises none. Pages wait half as long as warnings. */
 const holdsFor = { page: "5m", warn: "10m" } as const;
 const panelsPerRow = 2;
 const panel = { width: 12, height: 8 } as const;
 
-/** The groups of a file that `rule_files` of Prometheus names. */
+/** Returns the groups of a rule file for Prometheus (`rule_files`). */
 export function alertRules(rules: readonly Rule[]): object {
   return {
     groups: [
@@ -27,7 +27,7 @@ export function alertRules(rules: readonly Rule[]): object {
   };
 }
 
-/** A dashboard of one panel for each query, with the thresholds as lines. */
+/** Returns a dashboard with one panel per query, and with the thresholds as lines. */
 export function dashboard(rules: readonly Rule[]): object {
   const queries = new Map<string, { readonly rule: Rule; readonly alerts: Alert[] }>();
   for (const { rule, alert } of alertsOf(rules)) {
@@ -78,7 +78,7 @@ function stepsOf(alerts: readonly Alert[]): readonly object[] {
   return [{ value: null, color: "green" }, ...steps];
 }
 
-/** `store-disk` is `PilothouseStoreDisk`. */
+/** Makes an alert's name: `store-disk` becomes `PilothouseStoreDisk`. */
 function alertName(id: string): string {
   const words = id.split("-").map((word) => word.charAt(0).toUpperCase() + word.slice(1));
   return `Pilothouse${words.join("")}`;

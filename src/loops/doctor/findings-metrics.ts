@@ -55,7 +55,7 @@ export class FindingsMetrics {
     this.#failed++;
   }
 
-  /** Two findings of one culprit and rule: the first counts. */
+  /** If two findings have the same culprit and rule, the first one counts. */
   #figures(): Iterable<readonly [readonly string[], number]> {
     const rows = new Map<string, readonly [readonly string[], number]>();
     for (const { rule, culprit, figures } of this.#report.findings) {

@@ -5,7 +5,7 @@
  */
 import { type Report, printable } from "./report.ts";
 
-/** Even if a value were not escaped, no script, picture or form of it would work. */
+/** Defense in depth: if a value were not escaped, its scripts, images and forms still would not work. */
 const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 const style = `body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
 section{border-left:.4rem solid #b80;padding:0 1rem;margin:1.5rem 0}section.page{border-color:#b00}

@@ -38,7 +38,7 @@ export function parseMetrics(text: string, isWanted: (name: string) => boolean):
   return { series, dropped };
 }
 
-/** Empty for a comment. Most lines are not wanted, so the name is cut out before the line is parsed. */
+/** Returns the metric's name, or "" for a comment. Most lines are skipped, so the name is extracted before the line is parsed. */
 function nameAt(text: string, start: number, end: number): string {
   let at = start;
   while (at < end && !" {\t#".includes(text.charAt(at))) at++;

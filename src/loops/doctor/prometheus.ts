@@ -11,14 +11,14 @@ const seriesMax = 100_000;
 const programNames: readonly Program[] = ["scheduler", "controller-manager", "etcd"];
 const ofOneProcess = /^(process|go)_/;
 
-/** The path of an instant query for all of these metrics, as they were at a time. */
+/** Returns the path of an instant query for all of these metrics at a given time. */
 export function queryPath(names: readonly string[], atMs: number): string {
   const metrics = names.filter((name) => isMetric(name) && !ofOneProcess.test(name));
   const query = `{__name__=~"${metrics.join("|")}"}`;
   return `/api/v1/query?query=${encodeURIComponent(query)}&time=${atMs / 1_000}`;
 }
 
-/** Both samples, those of other programs apart by their job. */
+/** Splits both samples by the `job` label into those of the API server and those of other programs. */
 export function pastOf(
   before: Metrics,
   after: Metrics,
@@ -42,7 +42,7 @@ function jobOf({ labels }: Series): Program | undefined {
   return programNames.find((name) => labels.get("job")?.includes(name));
 }
 
-/** Undefined: the answer is no vector. */
+/** Undefined: the answer is not a vector. */
 export function parseVector(answer: unknown): Metrics | undefined {
   const { status, data } = fieldsOf(answer);
   const { resultType, result } = fieldsOf(data);
@@ -61,7 +61,7 @@ function seriesFrom(item: unknown): readonly Series[] {
   return name === "" || Number.isNaN(number) ? [] : [{ name, labels, value: number }];
 }
 
-/** Rules name kinds and files too. */
+/** Whether the name is that of a metric. Rules also read kinds and files. */
 function isMetric(name: string): boolean {
   return /^[a-z]+(_[a-z]+)+$/.test(name);
 }

@@ -14,10 +14,10 @@ interface AdvisedKind {
 }
 
 const host = "pilothouse-relay.pilothouse.svc";
-/** Beyond these a name is cut: Kubernetes' own are no longer. */
+/** Maximum length of a name; longer ones are cut. Kubernetes' own names are not longer. */
 const nameMax = 253;
 
-/** `workload` undefined: who it is, is not known. */
+/** Returns the manifest for a relay. `workload` undefined: the workload behind the caller is not known. */
 export function relayManifest(
   kinds: readonly AdvisedKind[],
   workload: Workload | undefined,
@@ -32,7 +32,7 @@ export function relayManifest(
   return [...values, ...(workload === undefined ? [] : patch(workload)), ""].join("\n");
 }
 
-/** A strategic merge patch. */
+/** Returns a strategic merge patch for the workload. */
 function patch({ kind, namespace, name, containers }: Workload): readonly string[] {
   const within = `kubectl -n ${word(namespace)}`;
   const secret = "kubectl -n pilothouse get secret pilothouse-relay-tls";
@@ -64,12 +64,12 @@ function patch({ kind, namespace, name, containers }: Workload): readonly string
   ];
 }
 
-/** JSON is YAML. */
+/** Quotes a text as JSON, which is valid YAML. */
 function text(name: string): string {
   return JSON.stringify(name.slice(0, nameMax));
 }
 
-/** Of a comment, too: a line end would end it. */
+/** Quotes a word for a command within a comment; a line break would end the comment. */
 function word(name: string): string {
   return quoted(name.slice(0, nameMax).replace(/[\p{Cc}\u2028\u2029]/gu, "?"));
 }

@@ -61,7 +61,7 @@ export function hasFault({ findings }: Report): boolean {
   return findings.some(({ severity }) => severity !== "info");
 }
 
-/** Findings by rule and culprit that the next report has and the last had not, and the other way round. */
+/** Compares two reports by rule and culprit: which findings appeared, and which are gone. */
 export function changesOf(last: Report | undefined, next: Report): Changes {
   const absentFrom = (report: Report | undefined) => {
     const keys = new Set(report?.findings.map(keyOf));
@@ -85,7 +85,7 @@ export function textOf({ findings, gaps }: Report): string {
   return joined(lines);
 }
 
-/** Empty when nothing changed. */
+/** Returns "" when nothing changed. */
 export function changesText({ appeared, gone }: Changes, at: string): string {
   const lines = appeared.flatMap((finding) => {
     const [first = "", ...rest] = linesOf([finding]);
@@ -95,7 +95,7 @@ export function changesText({ appeared, gone }: Changes, at: string): string {
   return lines.length === 0 ? "" : joined(lines);
 }
 
-/** A line of JSON for each change; empty when nothing changed. */
+/** Returns one line of JSON per change; "" when nothing changed. */
 export function changesJson({ appeared, gone }: Changes, at: string): string {
   const told = [
     ...appeared.map((finding) => ({ at, change: "new", finding })),

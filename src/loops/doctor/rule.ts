@@ -1,29 +1,29 @@
-/** What a rule is, and what it says. */
+/** Types of the rules and of their verdicts. */
 import type { Call, CallKind, Evidence } from "./evidence.ts";
 
-/** `info` is no fault: it tells what a cure brings. */
+/** `info` is not a fault: it reports the benefit of a remedy. */
 type Severity = "page" | "warn" | "info";
 
 export interface Verdict {
-  /** What is wrong, in one sentence. */
+  /** Description of the fault in one sentence. */
   readonly sentence: string;
-  /** Who does it, by name. */
+  /** Name of the object or client that causes the fault. */
   readonly culprit: string;
   readonly severity: Severity;
   readonly figures: Readonly<Record<string, number | string>>;
-  /** A command or a manifest for a person to run. */
+  /** Command or manifest for an operator to run. */
   readonly remedy: string;
-  /** YAML for a person to apply, made for this culprit. */
+  /** YAML for an operator to apply, made for this culprit. */
   readonly manifest?: string;
-  /** 0 to 1. */
+  /** Certainty of the verdict, 0 to 1. */
   readonly certainty: number;
-  /** What would have made it surer; absent: nothing is missing. */
+  /** Information that would have raised the certainty. Absent: nothing is missing. */
   readonly unseen?: string;
 }
 
-/** The rule for a Prometheus, which sees longer than two samples and no objects. */
+/** The rule for a Prometheus, which covers a longer time than two samples, but does not see objects. */
 export interface Alert {
-  /** PromQL; with `above` it is the alert, alone it is a panel. */
+  /** PromQL query. Together with `above` it is the alert, alone it is a panel. */
   readonly query: string;
   readonly above: number;
   readonly severity: Exclude<Severity, "info">;
@@ -32,22 +32,22 @@ export interface Alert {
 export interface Rule {
   readonly id: string;
   readonly title: string;
-  /** Names of metrics and kinds. */
+  /** Names of the metrics and kinds that the rule reads. */
   readonly reads: readonly string[];
   readonly threshold: string;
-  /** Where the threshold comes from. */
+  /** Origin of the threshold. */
   readonly source: string;
-  /** Absent: the rule reads what Prometheus does not have. */
+  /** Absent: the rule reads data that Prometheus does not have. */
   readonly alerts?: readonly Alert[];
   judge(evidence: Evidence): readonly Verdict[];
 }
 
-/** As kubectl takes it: `pods`, `deployments.apps`. */
+/** Returns the kind in kubectl's form: `pods`, `deployments.apps`. */
 export function kindOf(group: string, resource: string): string {
   return group === "" ? resource : `${resource}.${group}`;
 }
 
-/** A name of the cluster within a command: the shell reads it as one word, whatever it holds. */
+/** Quotes a name from the cluster for a command: the shell reads it as one word, whatever it contains. */
 export function quoted(name: string): string {
   return /^[A-Za-z0-9][\w.:/-]*$/.test(name) ? name : `'${name.replaceAll("'", `'\\''`)}'`;
 }
@@ -56,7 +56,7 @@ export function callerName({ userAgent, user }: Pick<Call, "userAgent" | "user">
   return `${userAgent === "" ? "a client without a user agent" : userAgent} (${user})`;
 }
 
-/** The client that did this the most, if an audit log tells; `kind` as `kindOf` makes it. */
+/** Returns the client with the most such calls, if there is an audit log. `kind` has the form of `kindOf`. */
 export function topCaller(
   { audit }: Evidence,
   calls: readonly CallKind[],
@@ -68,7 +68,7 @@ export function topCaller(
   return most === undefined ? undefined : callerName(most);
 }
 
-/** A culprit that only an audit log names, and what is unseen without one. */
+/** Returns the caller as the culprit. Without an audit log, returns the substitute and a note of the missing information. */
 export function culpritOf(
   caller: string | undefined,
   otherwise: string,

@@ -1,4 +1,4 @@
-/** All rules; the order is that of the documentation. */
+/** All rules, in the order of the documentation. */
 import type { Rule } from "./rule.ts";
 import { afterBurst } from "./rules/after-burst.ts";
 import { aggregatedApis } from "./rules/aggregated-apis.ts";

@@ -1,15 +1,15 @@
-/** Workloads of the namespaces whose callers ask for much: how many pods each of them runs, and as which account. */
+/** Reads the workloads in namespaces of callers with many requests: how many pods each runs, and with which account. */
 import type { KubeObject } from "#api/object.ts";
 import type { Client } from "#client/client.ts";
 import type { Workload } from "./evidence.ts";
 
-/** Of one kind in one namespace: a workload is some 5 KB. */
+/** Maximum number of workloads of one kind in one namespace; a workload has about 5 KB. */
 const pageMax = 500;
 const resources = ["deployments", "daemonsets", "statefulsets"] as const;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Rejects when a page cannot be read. */
+/** Reads the workloads of the namespaces. Rejects when a page cannot be read. */
 export async function readWorkloads(
   client: Client,
   namespaces: readonly string[],
@@ -26,7 +26,7 @@ export async function readWorkloads(
   return found;
 }
 
-/** The server may be anybody's: fields of another type are left out. */
+/** The server is not trusted: fields of another type are dropped. */
 function workloadOf(resource: string, item: unknown): readonly Workload[] {
   const { metadata, spec, status } = fieldsOf(item);
   const { name, namespace } = fieldsOf(metadata);

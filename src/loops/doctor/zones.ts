@@ -1,4 +1,4 @@
-/** The zone of each node: read only when nodes are silent, for those of one zone share what failed. */
+/** Reads the zone of each node, only if nodes are silent: nodes of one zone share the cause of a failure. */
 import type { KubeObject } from "#api/object.ts";
 import type { Client } from "#client/client.ts";
 import type { Gap } from "./evidence.ts";
@@ -6,10 +6,10 @@ import type { Gap } from "./evidence.ts";
 const nodes = { group: "", version: "v1", resource: "nodes" };
 const zoneLabel = "topology.kubernetes.io/zone";
 const pageNodes = 500;
-/** As many nodes as leases are read of. */
+/** Allows as many nodes as node leases are read. */
 const pagesMax = 20;
 
-/** By node name; a node without a zone is not there. Rejects when a page cannot be read. */
+/** By node name: its zone. Nodes without a zone are left out. Rejects when a page cannot be read. */
 export async function readZones(client: Client, gaps: Gap[]): Promise<ReadonlyMap<string, string>> {
   const zones = new Map<string, string>();
   let next = "";
@@ -26,7 +26,7 @@ export async function readZones(client: Client, gaps: Gap[]): Promise<ReadonlyMa
   return zones;
 }
 
-/** The server may be anybody's. */
+/** The server is not trusted, so the types are checked. */
 function keepZone(zones: Map<string, string>, item: KubeObject): void {
   const zone: unknown = item?.metadata?.labels?.[zoneLabel];
   const name: unknown = item?.metadata?.name;

@@ -71,7 +71,7 @@ function growthOf(evidence: Evidence, name: string): number {
   return growth(evidence, name, [], isShort).get("") ?? 0;
 }
 
-/** Undefined: the server is not up for long enough to have a past. */
+/** Undefined: the server's uptime is too short for a comparison with the past. */
 function totals({ before, after, nowMs }: Evidence): { mean: number; rate: number } | undefined {
   const startSeconds = gaugeOf({ before, after, secondsBetween: 0 }, "process_start_time_seconds");
   const uptime = nowMs / 1_000 - (startSeconds ?? Number.NaN);

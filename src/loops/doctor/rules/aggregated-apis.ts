@@ -1,4 +1,4 @@
-/** Aggregated APIs that are away: they stall discovery and hold namespaces. */
+/** Finds aggregated APIs that do not answer: they stall discovery and block the deletion of namespaces. */
 import { quoted, type Rule } from "../rule.ts";
 
 export const aggregatedApis: Rule = {

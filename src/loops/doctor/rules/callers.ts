@@ -1,4 +1,4 @@
-/** Callers that the audit log names: whole lists again and again, and very many writes. */
+/** Finds callers in the audit log that list whole kinds repeatedly or write very much. */
 import type { Call, Evidence } from "../evidence.ts";
 import { callerName, kindOf, quoted, type Rule, type Verdict } from "../rule.ts";
 

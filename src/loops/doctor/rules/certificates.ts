@@ -1,4 +1,4 @@
-/** Certificates near their end: the server's own, and those that clients show. */
+/** Finds certificates that expire soon: the server's own, and those that clients present. */
 import { type Evidence, growth } from "../evidence.ts";
 import type { Rule, Verdict } from "../rule.ts";
 
@@ -43,13 +43,13 @@ function serving({ nowMs, servingCertificateEndMs }: Evidence): readonly Verdict
   ];
 }
 
-/** The histogram counts requests by what was left of their certificate. */
+/** Reads a histogram that counts requests by the remaining lifetime of the client's certificate. */
 function clients(evidence: Evidence): readonly Verdict[] {
   const name = "apiserver_client_certificate_expiration_seconds_bucket";
   let worst: { readonly seconds: number; readonly requests: number } | undefined;
   for (const [le, requests] of growth(evidence, name, ["le"])) {
     const seconds = Number(le);
-    // NaN is the last bucket, +Inf: it bounds nothing.
+    // `le` of the last bucket is +Inf, which `Number` reads as NaN. That bucket has no bound.
     if (!(seconds <= 7 * 86_400) || !(requests > 0)) continue;
     if (worst === undefined || seconds < worst.seconds) worst = { seconds, requests };
   }

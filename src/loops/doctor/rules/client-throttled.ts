@@ -1,4 +1,4 @@
-/** A program that waits for its own limit of requests, while the API server has room. */
+/** Finds programs that wait for their own client-side rate limit, while the API server has capacity left. */
 import { allSamples, growth } from "../evidence.ts";
 import type { Rule, Verdict } from "../rule.ts";
 

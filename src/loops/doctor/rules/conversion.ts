@@ -1,4 +1,4 @@
-/** Conversion webhooks of custom resources that fail or are slow: every read of an older version waits. */
+/** Finds conversion webhooks of custom resources that fail or are slow: every read of an older version waits for them. */
 import { growth } from "../evidence.ts";
 import { quoted, type Rule, type Verdict } from "../rule.ts";
 

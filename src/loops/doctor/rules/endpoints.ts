@@ -1,9 +1,9 @@
-/** Large Endpoints objects that change often: the whole object is sent to every node for each change. */
+/** Finds large Endpoints objects that change often: each change sends the whole object to every node. */
 import { growth } from "../evidence.ts";
 import { culpritOf, topCaller, type Rule } from "../rule.ts";
 
 const eventsName = "apiserver_watch_events_total";
-/** A stock server's is a histogram. */
+/** A stock server exports a histogram, whose series has the suffix `_sum`. */
 const bytesNames = ["apiserver_watch_events_sizes", "apiserver_watch_events_sizes_sum"];
 const meanBytesMax = 15 * 1024;
 const bytesPerSecond = 2 ** 20;

@@ -26,7 +26,7 @@ export const fanOut: Rule = {
     }),
 };
 
-/** What one user does with one resource. */
+/** Calls of one user for one resource. */
 interface Crowd {
   readonly user: string;
   readonly group: string;
@@ -35,14 +35,14 @@ interface Crowd {
   readonly userAgent: string;
   lists: number;
   watches: number;
-  /** Seen apart. */
+  /** Number of clients that the audit log tells apart. */
   clients: number;
 }
 
 function crowdsOf({ audit }: Pick<Evidence, "audit">): Iterable<Crowd> {
   const crowds = new Map<string, Crowd>();
   for (const call of audit?.calls ?? []) {
-    // Each kubelet is a user of its own; what they ask for grows with the nodes.
+    // Each kubelet is a separate user, and kubelet requests grow with the nodes, not with a workload.
     if (call.kind === "write" || call.user.startsWith("system:node:")) continue;
     const key = JSON.stringify([call.user, call.group, call.resource]);
     const crowd = crowds.get(key) ?? crowdOf(call);
@@ -58,7 +58,7 @@ function crowdOf({ user, group, version = "", resource, userAgent }: Call): Crow
   return { user, group, version, resource, userAgent, lists: 0, watches: 0, clients: 0 };
 }
 
-/** Namespaces whose workloads tell how many pods a caller may be; the busiest callers first. */
+/** Returns the namespaces of the busiest callers, the busiest first. Their workloads show how many pods a caller may have. */
 export function namespacesOfCrowds(
   evidence: Pick<Evidence, "audit">,
   max: number,
@@ -113,7 +113,7 @@ function verdictOf(crowd: Crowd, judged: Judged, evidence: Evidence): Verdict {
   };
 }
 
-/** Before: what is asked for now. After: what the relay asks for, whatever the replicas. */
+/** `Before` figures: current requests. `After` figures: requests of the relay, regardless of the replicas. */
 function figuresOf(
   crowd: Crowd,
   { clients, perSecond }: Judged,
@@ -136,14 +136,17 @@ function unseenOf(owners: readonly Workload[]): string {
     : `which of ${owners.length} workloads with this service account it is: an account for each shows it`;
 }
 
-/** Clients that the log does not tell apart may be behind one address: then the only workload of the account counts. */
+/**
+ * Returns the number of clients. Clients behind one address look like one. If the account has only one workload, its
+ * replicas count instead.
+ */
 function clientsOf({ clients }: Crowd, owners: readonly Workload[]): number {
   const [owner] = owners;
   if (clients > 1 || owner === undefined || owners.length > 1) return clients;
   return owner.replicas;
 }
 
-/** The largest first. */
+/** Returns the workloads of the user's service account, the largest first. */
 function ownersOf(user: string, workloads: readonly Workload[]): readonly Workload[] {
   const account = accountOf(user);
   return workloads

@@ -1,4 +1,4 @@
-/** Requests that priority and fairness turns away, and the flow that they belong to. */
+/** Finds requests that priority and fairness rejects, and the flow that they belong to. */
 import { growth, seriesOf, type Evidence, type HeldRequest } from "../evidence.ts";
 import { quoted, type Rule, type Verdict } from "../rule.ts";
 
@@ -71,7 +71,7 @@ function fullLevels(evidence: Evidence): readonly Verdict[] {
   }
   return [...used].flatMap(([level, seats]): readonly Verdict[] => {
     const limit = limits.get(level) ?? 0;
-    // The exempt level has no limit that holds.
+    // The limit of the exempt level is not enforced.
     if (level === "exempt" || !(limit > 0) || !(seats > seatShare * limit)) return [];
     const user = topUser(evidence, (held) => held.level === level);
     return [
@@ -91,7 +91,7 @@ function fullLevels(evidence: Evidence): readonly Verdict[] {
   });
 }
 
-/** The user of the most requests that the dump has, and what it asks for. */
+/** Returns the user with the most requests in the dump, and the kind of those requests. */
 function topUser(
   { held }: Evidence,
   isCounted: (request: HeldRequest) => boolean,

@@ -1,4 +1,4 @@
-/** Lists without pages: the answers themselves are large. */
+/** Finds lists without pages, whose answers are large. */
 import { growth } from "../evidence.ts";
 import { culpritOf, kindOf, quoted, topCaller, type Rule } from "../rule.ts";
 

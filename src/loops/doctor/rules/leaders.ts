@@ -1,8 +1,8 @@
-/** Leaders that stopped: the lease is held and was not renewed for longer than it lasts. */
+/** Finds leaders that stopped: a held lease was not renewed for longer than its duration. */
 import type { SeenObject } from "../evidence.ts";
 import { quoted, type Rule, type Verdict } from "../rule.ts";
 
-/** Leader election counts 15 s; the clocks of two machines differ by less than the rest. */
+/** Time beyond the duration of a lease, 15 s in leader election. The clocks of two machines differ by less than this. */
 const graceMs = 30_000;
 
 export const leaders: Rule = {
@@ -19,7 +19,7 @@ function verdictsOf(lease: SeenObject, nowMs: number): readonly Verdict[] {
   const durationMs = Number(lease.spec?.["leaseDurationSeconds"]) * 1_000;
   const silentMs = nowMs - Date.parse(String(lease.spec?.["renewTime"]));
   const { name } = lease.metadata;
-  // The API server's own identity: one of a server that went away is deleted an hour later.
+  // Skips the identity leases of API servers. The lease of a stopped server is deleted an hour later.
   if (name.startsWith("apiserver-")) return [];
   if (typeof holder !== "string" || holder === "" || !(silentMs > durationMs + graceMs)) return [];
   const seconds = Math.floor(silentMs / 1_000);

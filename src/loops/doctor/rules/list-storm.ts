@@ -1,4 +1,4 @@
-/** Many lists of a kind: a client that polls, or many that list anew at once. */
+/** Finds kinds with many lists: a client polls, or many clients list again at the same time. */
 import { growth } from "../evidence.ts";
 import { culpritOf, kindOf, quoted, topCaller, type Rule } from "../rule.ts";
 

@@ -1,4 +1,4 @@
-/** Requests that hold the one event loop of a server of ours: everybody else waits for as long. */
+/** Finds requests that block the single event loop of a Pilothouse server; all other requests wait meanwhile. */
 import { growth } from "../evidence.ts";
 import { kindOf, type Rule } from "../rule.ts";
 

@@ -1,10 +1,10 @@
-/** Namespaces that do not go away: a finalizer, or an API group that does not answer. */
+/** Finds namespaces whose deletion does not end, because of a finalizer or an API group that does not answer. */
 import type { SeenObject } from "../evidence.ts";
 import { quoted, type Rule, type Verdict } from "../rule.ts";
 
 const stuckMs = 5 * 60_000;
 
-/** Conditions of a namespace that say what holds it, the deepest cause first. */
+/** Conditions of a namespace that explain why its deletion does not end, the root cause first. */
 const causes = [
   "NamespaceDeletionDiscoveryFailure",
   "NamespaceDeletionGroupVersionParsingFailure",

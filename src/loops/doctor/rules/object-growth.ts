@@ -1,10 +1,10 @@
-/** Kinds with more objects than a cluster has use for: a controller that makes them and never deletes. */
+/** Finds kinds with more objects than a cluster can use: a controller creates them and never deletes them. */
 import { seriesOf } from "../evidence.ts";
 import { kindOf, quoted, type Rule } from "../rule.ts";
 
 const objectsMax = 25_000;
 
-/** Their number follows the size of the cluster, or they end by themselves. */
+/** Kinds that are not checked: their number follows the size of the cluster, or their objects expire. */
 const growWithCluster = new Set([
   "pods",
   "nodes",

@@ -1,4 +1,4 @@
-/** A server near its limit of open files refuses connections, and then cannot read certificates or tokens either. */
+/** Finds a server near its limit of open files. It refuses connections, and then cannot read certificates or tokens either. */
 import { gaugeOf } from "../evidence.ts";
 import type { Rule } from "../rule.ts";
 

@@ -1,4 +1,4 @@
-/** After the loss of nodes many pods are deleted and made anew at once. */
+/** Detects many pods that are deleted and recreated at once after the loss of nodes. */
 import { growth, type Evidence } from "../evidence.ts";
 import type { Rule } from "../rule.ts";
 import { nodeNames, silentNodesOf } from "./silent-nodes.ts";

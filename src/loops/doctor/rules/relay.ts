@@ -1,4 +1,4 @@
-/** What a relay has saved the API server since it stands: no fault, and told when a flag says where its metrics are. */
+/** Reports how much a relay has saved the API server since its start. Not a fault; reported if a flag gives the URL of its metrics. */
 import { gaugeOf, seriesOf, type Samples } from "../evidence.ts";
 import type { Rule } from "../rule.ts";
 

@@ -1,15 +1,15 @@
-/** Requests that end in a server's error: which resource, and which verb. */
+/** Finds requests that end in a server error, by resource and verb. */
 import { growth } from "../evidence.ts";
 import { kindOf, quoted, type Rule } from "../rule.ts";
 
 const share = 0.03;
 const pageShare = 0.2;
 const errorsMin = 3;
-/** A page is written in turns: of its two counters one may be read some requests after the other. */
+/** Tolerance for metrics pages written in several turns: one of two counters may be read some requests after the other. */
 const skewShare = 0.1;
 const by = ["verb", "group", "resource"];
 const name = "apiserver_request_total";
-/** A webhook that does not answer is a finding of its own, and the cause of as many errors. */
+/** A webhook that does not answer has its own rule. Its failures explain the same number of errors here. */
 const webhookName = "apiserver_admission_webhook_rejection_count";
 
 export const requestErrors: Rule = {

@@ -1,4 +1,4 @@
-/** Pods that wait for the scheduler: it is too slow for them, or it tries in vain those that fit nowhere. */
+/** Finds pods that wait for the scheduler: it is too slow for them, or it keeps trying pods that fit nowhere. */
 import { growth, type Samples, samplesOf, seriesOf } from "../evidence.ts";
 import type { Rule, Verdict } from "../rule.ts";
 

@@ -1,14 +1,14 @@
-/** Scheduling attempts that take long: affinity and spread terms, too many nodes scored, or an extender. */
+/** Finds slow scheduling attempts: affinity and spread terms, too many nodes scored, or an extender. */
 import { growth, quantileBound, type Samples, samplesOf } from "../evidence.ts";
 import type { Rule, Verdict } from "../rule.ts";
 
 const attemptName = "scheduler_scheduling_attempt_duration_seconds";
-/** Of all plugins at a point; plugins by themselves are measured in one attempt of ten. */
+/** Time of all plugins at an extension point. Single plugins are measured in one of ten attempts only. */
 const pointName = "scheduler_framework_extension_point_duration_seconds";
-/** Points of the attempt; those of binding come after it. */
+/** Extension points within the attempt; binding comes after it. */
 const attemptPoints = new Set(["PreFilter", "Filter", "PostFilter", "PreScore", "Score"]);
 const pluginName = "scheduler_plugin_execution_duration_seconds_sum";
-/** The bound of the bucket above 0.1 s. */
+/** Upper bound of the histogram bucket above 0.1 s. */
 const slowSeconds = 0.128;
 
 export const schedulerSlow: Rule = {
@@ -55,7 +55,7 @@ export const schedulerSlow: Rule = {
   },
 };
 
-/** More than half of the attempts' time is no plugin's. */
+/** Whether more than half of the attempts' time was spent outside plugins. */
 function isOutside(scheduler: Samples): boolean {
   const attempts = growth(scheduler, `${attemptName}_sum`, []).get("") ?? 0;
   let points = 0;

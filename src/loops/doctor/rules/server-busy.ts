@@ -1,10 +1,10 @@
-/** An API server that uses all of its processors, or whose one event loop never waits: every request waits for its turn. */
+/** Finds an API server that uses all of its processors, or whose single event loop is always busy: every request waits. */
 import { gaugeOf, growth } from "../evidence.ts";
 import { kindOf, type Rule } from "../rule.ts";
 
 const share = 0.8;
 const cpuName = "process_cpu_seconds_total";
-/** Of a server of ours: its requests share one loop, whatever the machine has. */
+/** Exported by Pilothouse servers, whose requests share one event loop regardless of the number of processors. */
 const loopName = "nodejs_eventloop_busy_seconds_total";
 const coresName = "go_sched_gomaxprocs_threads";
 const bytesName = "apiserver_response_sizes_sum";
@@ -29,7 +29,7 @@ export const serverBusy: Rule = {
     const loop = (growth(evidence, loopName, []).get("") ?? 0) / evidence.secondsBetween;
     const isFull = cores > 0 && used > share * cores;
     if (!isFull && !(loop > share)) return [];
-    // What is encoded costs the most, so the largest sender is the first suspect.
+    // Encoding costs the most, so the source of the most response bytes is the first suspect.
     const [most] = [...growth(evidence, bytesName, ["verb", "group", "resource"])].toSorted(
       ([, a], [, b]) => b - a,
     );

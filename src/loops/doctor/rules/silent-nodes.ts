@@ -1,10 +1,10 @@
-/** Kubelets that do not renew their leases; all of them at once is not the nodes' fault. */
+/** Finds kubelets that do not renew their leases. If all of them are silent, the cause is not the nodes. */
 import type { Evidence } from "../evidence.ts";
 import { quoted, type Rule, type Verdict } from "../rule.ts";
 
-/** The controller manager's default grace period. */
+/** Default grace period of the controller manager. */
 const graceMs = 50_000;
-/** The share of a zone at which the controller manager slows its evictions. */
+/** Share of silent nodes in a zone from which the controller manager slows its evictions. */
 const disruptedShare = 0.55;
 const namedMax = 5;
 
@@ -28,14 +28,14 @@ interface Leases {
   readonly objects: Pick<Evidence["objects"], "nodeLeases">;
 }
 
-/** Names of nodes whose lease is past the grace period. */
+/** Returns the names of nodes whose lease is past the grace period. */
 export function silentNodesOf({ nowMs, objects }: Leases): readonly string[] {
   return objects.nodeLeases
     .filter(({ spec }) => nowMs - Date.parse(String(spec?.["renewTime"])) > graceMs)
     .map(({ metadata }) => metadata.name);
 }
 
-/** The first few, and how many more. */
+/** Returns the first few names, and the number of the others. */
 export function nodeNames(nodes: readonly string[]): string {
   const more = nodes.length > namedMax ? ` and ${nodes.length - namedMax} more` : "";
   return `node ${nodes.slice(0, namedMax).join(", ")}${more}`;
@@ -54,7 +54,7 @@ function everyNode(all: number): Verdict {
   };
 }
 
-/** Undefined: they are of several zones, or all nodes are of one, or their zones were not read. */
+/** Undefined: the silent nodes are in several zones, all nodes are in one zone, or the zones were not read. */
 function silentZone({ zones }: Evidence, silent: readonly string[]): Verdict | undefined {
   const all = [...(zones?.values() ?? [])];
   const zone = zones?.get(silent[0] ?? "");

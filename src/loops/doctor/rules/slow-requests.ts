@@ -1,4 +1,4 @@
-/** Requests that take long, while the store is quick: encoding, a webhook, a queue of priority and fairness. */
+/** Finds slow requests while the store is fast: encoding, a webhook, or a queue of priority and fairness. */
 import { growth } from "../evidence.ts";
 import { kindOf, type Rule } from "../rule.ts";
 
@@ -7,7 +7,7 @@ const callsMin = 3;
 const by = ["verb", "group", "resource", "subresource"];
 const sumName = "apiserver_request_duration_seconds_sum";
 const countName = "apiserver_request_duration_seconds_count";
-/** They last as long as their client wants. */
+/** Long-running requests, which last as long as the client wants. */
 const longRunning = /^(WATCH|CONNECT|PROXY)/;
 const longSubresources = new Set(["log", "exec", "attach", "portforward", "proxy"]);
 

@@ -1,4 +1,4 @@
-/** Watchers that do not keep up are cut off, and list again: the beginning of a herd. */
+/** Finds watchers that do not keep up. They are cut off and list again, which may start a herd of lists. */
 import { growth } from "../evidence.ts";
 import { kindOf, quoted, type Rule } from "../rule.ts";
 

@@ -1,4 +1,4 @@
-/** A slow disk under the store: every write waits for its sync. */
+/** Finds a slow disk under the store: every write waits for its sync. */
 import { quantileBound, samplesOf } from "../evidence.ts";
 import type { Rule, Verdict } from "../rule.ts";
 
@@ -9,7 +9,7 @@ interface Step {
   readonly pageSeconds: number;
 }
 
-/** A histogram tells the bucket, so a limit is the bound of the bucket above the threshold. */
+/** A histogram only shows the bucket, so each limit is the upper bound of the bucket above the threshold. */
 const steps: readonly Step[] = [
   {
     name: "etcd_disk_wal_fsync_duration_seconds",

@@ -1,4 +1,4 @@
-/** A store whose file is mostly free room: it counts against the quota until it is defragmented. */
+/** Finds a store whose file is mostly free space. The space counts against the quota until the store is defragmented. */
 import { gaugeOf, samplesOf } from "../evidence.ts";
 import type { Rule } from "../rule.ts";
 

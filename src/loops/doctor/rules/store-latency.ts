@@ -1,12 +1,12 @@
-/** A store that answers slowly slows every write; which call it is tells a full disk queue from a large range. */
+/** Finds a slow store, which slows every write. The kind of call distinguishes a full disk queue from a large range. */
 import { growth } from "../evidence.ts";
 import { kindOf, type Rule } from "../rule.ts";
 
 const warnSeconds = 0.1;
 const pageSeconds = 0.5;
-/** Fewer calls say too little. */
+/** Minimum number of calls for a verdict. */
 const callsMin = 5;
-/** Before 1.34 the kind was the label `type`: a path of etcd's keys, or a kind. */
+/** Before 1.34, the label `type` held the kind, or a path of etcd's keys. */
 const by = ["operation", "type", "group", "resource"];
 
 export const storeLatency: Rule = {
@@ -51,7 +51,7 @@ export const storeLatency: Rule = {
   },
 };
 
-/** Of the labels after the operation, of which the first may hold slashes. */
+/** Reads the labels after the operation. The first of them may contain slashes. */
 function typeOf(labels: string): string {
   const parts = labels.split("/");
   const [group = "", resource = ""] = parts.slice(-2);

@@ -1,4 +1,4 @@
-/** A store whose members disagree or do not hear each other: elections, lost proposals, slow peers. */
+/** Finds a store whose members disagree or do not reach each other: elections, lost proposals, slow peers. */
 import { gaugeOf, growth, quantileBound, type Samples, samplesOf } from "../evidence.ts";
 import type { Rule, Verdict } from "../rule.ts";
 
@@ -63,7 +63,7 @@ function lostLeader({ hasLeader, changes, failed }: Lost): Verdict {
 
 function slowPeers(etcd: Samples): readonly Verdict[] {
   const p99 = quantileBound(etcd, peerName, { share: 0.99, observationsMin: 2 });
-  // The buckets are 0.1 ms times powers of two, and 0.2048 is the first beyond.
+  // The bucket bounds are 0.1 ms times powers of two; 0.2048 s is the first one above the limit.
   if (p99 === undefined || !(p99 > peerSeconds)) return [];
   const peers = [...growth(etcd, `${peerName}_sum`, ["To"])].toSorted(([, a], [, b]) => b - a);
   return [

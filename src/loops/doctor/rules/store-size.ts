@@ -5,7 +5,7 @@
 import { type Evidence, gaugeOf, samplesOf, seriesOf } from "../evidence.ts";
 import type { Rule } from "../rule.ts";
 
-/** etcd's default, and the most that it recommends. */
+/** etcd's default quota, and the largest quota that it recommends. */
 const defaultQuota = 2 * 2 ** 30;
 const largestQuota = 8 * 2 ** 30;
 const quotaName = "etcd_server_quota_backend_bytes";
@@ -52,7 +52,7 @@ export const storeSize: Rule = {
   judge: (evidence) => [...insideFindings(evidence), ...sizeFindings(evidence)],
 };
 
-/** Of a store in the process of the API server. */
+/** Checks a store that runs in the process of the API server. */
 function insideFindings(evidence: Evidence): readonly Finding[] {
   return insideQuotas.flatMap(({ held, quota, what }) => {
     const [value, most] = [held, quota].map((name) => seriesOf(evidence, name)[0]?.value);
@@ -73,11 +73,11 @@ function insideFindings(evidence: Evidence): readonly Finding[] {
 
 function sizeFindings(evidence: Evidence): readonly Finding[] {
   return sizes(evidence).flatMap(({ cluster, value }) => {
-    // Zero is etcd's word for its default.
+    // etcd exports zero for its default.
     const told = gaugeOf(samplesOf(evidence, "etcd"), quotaName) || undefined;
     const quota = told ?? (value > defaultQuota ? largestQuota : defaultQuota);
     if (!(value > warnShare * quota)) return [];
-    // A store near 2 GiB may have the larger quota.
+    // A store near 2 GiB may have been given a larger quota.
     const isQuotaSure = told !== undefined || quota === largestQuota;
     const isFull = isQuotaSure && value > pageShare * quota;
     const gigabytes = (value / 2 ** 30).toFixed(1);
@@ -97,7 +97,7 @@ function sizeFindings(evidence: Evidence): readonly Finding[] {
   });
 }
 
-/** An API server that does not tell the sizes of its stores: etcd does. */
+/** Returns the sizes of the stores. If the API server does not export them, etcd does. */
 function sizes(
   evidence: Evidence,
 ): readonly { readonly cluster: string; readonly value: number }[] {

@@ -1,8 +1,8 @@
-/** A control loop that holds its lease and completes nothing, or whose objects fail again and again. */
+/** Finds control loops that hold their lease and complete nothing, or whose objects fail again and again. */
 import { allSamples, growth, type Samples, seriesOf } from "../evidence.ts";
 import { quoted, type Rule, type Verdict } from "../rule.ts";
 
-/** Ours tells how long the oldest key waits, a stock program how long its longest work runs. */
+/** Pilothouse exports how long the oldest key waits, a stock program how long its longest work runs. */
 const oldestNames = [
   "workqueue_longest_running_processor_seconds",
   "workqueue_longest_waiting_seconds",

@@ -1,4 +1,4 @@
-/** A watch cache that begins anew: every watch of its kind ends, and every client lists again. */
+/** Finds a restarted watch cache: every watch of its kind ends, and every client lists again. */
 import { growth } from "../evidence.ts";
 import { kindOf, type Rule } from "../rule.ts";
 

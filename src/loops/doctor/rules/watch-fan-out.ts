@@ -1,8 +1,8 @@
-/** Watches that grow with the replicas of a workload: each replica watches a whole kind. */
+/** Finds watches whose number grows with the replicas of a workload: each replica watches a whole kind. */
 import { seriesOf, type Evidence } from "../evidence.ts";
 import { culpritOf, kindOf, quoted, topCaller, type Rule } from "../rule.ts";
 
-/** A watch for each node is a DaemonSet's, and kubelet and proxy each have one of some kinds. */
+/** Allowed watches per node. A DaemonSet has one per node; kubelet and kube-proxy have one each for some kinds. */
 const perNode = 4;
 const watchesMin = 500;
 const longRunning = "apiserver_longrunning_requests";

@@ -1,4 +1,4 @@
-/** Admission webhooks that fail or are slow: every write that matches them waits. */
+/** Finds admission webhooks that fail or are slow: every matching write waits for them. */
 import { growth, type Evidence } from "../evidence.ts";
 import type { Series } from "../metrics-text.ts";
 import { quoted, type Rule, type Verdict } from "../rule.ts";

@@ -1,4 +1,4 @@
-/** A line of an audit log, as an API server writes it. */
+/** Makes one line of an audit log, as an API server writes it. */
 export function auditEvent(fields: Readonly<Record<string, unknown>>): string {
   return JSON.stringify({
     kind: "Event",

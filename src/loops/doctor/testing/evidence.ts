@@ -1,4 +1,4 @@
-/** Evidence of a healthy plane, and parts to put a fault in. For the tests of rules. */
+/** Evidence of a healthy control plane, and parts to add a fault. For the tests of rules. */
 import type { Evidence, SeenObject } from "../evidence.ts";
 import { parseMetrics } from "../metrics-text.ts";
 
@@ -27,7 +27,7 @@ export function evidenceOf(parts: Partial<Evidence>): Evidence {
   };
 }
 
-/** Evidence of two samples of /metrics. */
+/** Makes evidence from two samples of /metrics. */
 export function sampled(before: string, after: string): Evidence {
   const parse = (text: string) => parseMetrics(`up 1\n${text}`, () => true);
   return evidenceOf({ before: parse(before), after: parse(after) });
@@ -45,7 +45,7 @@ export function named(name: string, rest: Omit<SeenObject, "metadata"> = {}): Se
   return { metadata: { name }, ...rest };
 }
 
-/** Lines of a histogram of one bucket and the last, all of whose observations are of `seconds`. */
+/** Makes the lines of a histogram, all of whose observations took `seconds`. */
 export function observed(name: string, seconds: number, count: number, labels = ""): string {
   const comma = labels === "" ? "" : ",";
   const rows = [0.001, 0.008, 0.032, 0.128, 0.512, 2].map(

@@ -1,4 +1,4 @@
-/** One fault for each rule, as a plane shows it: the signal, and what else such a fault brings about. */
+/** One fault per rule, as a control plane shows it: its signal, and its side effects. */
 import type { SeenObject, Workload } from "../evidence.ts";
 import { named, nowMs, secondsAgo } from "./evidence.ts";
 import { leaseOf, type Pick } from "./healthy.ts";
@@ -6,9 +6,9 @@ import { gauge, grew, type Pair, type Parts, took } from "./lines.ts";
 
 export interface Fault {
   readonly rule: string;
-  /** What the culprit must have in it. */
+  /** Text that the culprit must contain. */
   readonly culprit: string;
-  /** Rules that may speak of it too. */
+  /** Other rules that may report the fault too. */
   readonly symptoms: readonly string[];
   parts(pick: Pick): Parts;
 }

@@ -1,4 +1,4 @@
-/** A healthy plane of any size, with what looks like a fault and is none: every rule's neighbour, at random. */
+/** A healthy control plane of any size, with random values just below the thresholds: they look like faults, but are none. */
 import type { FakeRandom } from "#platform/testing/random.ts";
 import type { SeenObject } from "../evidence.ts";
 import { named, nowMs, secondsAgo } from "./evidence.ts";
@@ -9,7 +9,7 @@ export type Pick = (least: number, most: number) => number;
 const dayMs = 86_400_000;
 const kinds = ["pods", "secrets", "configmaps", "services", "nodes", "endpoints", "events"];
 
-/** A number of a range, each end within. */
+/** Returns a function that picks a random number from a range. */
 export function pickFrom(random: FakeRandom): Pick {
   return (least, most) => least + (random.next32() / 2 ** 32) * (most - least);
 }
@@ -72,7 +72,7 @@ function requestsOf(kind: string, pick: Pick): readonly Pair[] {
     grew(`apiserver_request_total{${of("GET")},code="200"}`, reads ?? 0),
     grew(`apiserver_request_total{${of("GET")},code="404"}`, pick(0, 100)),
     grew(`apiserver_request_total{${of("PUT")},code="200"}`, writes ?? 0),
-    // Less than three of a hundred.
+    // Below the threshold of three percent.
     grew(`apiserver_request_total{${of("PUT")},code="504"}`, Math.floor((writes ?? 0) * 0.02)),
     grew(`apiserver_request_total{${of("LIST")},code="200"}`, lists ?? 0),
     ...took(duration, of("GET"), reads ?? 0, pick(0.001, 0.5)),
@@ -92,7 +92,7 @@ function requestsOf(kind: string, pick: Pick): readonly Pair[] {
   ];
 }
 
-/** Fewer turns than are a finding, or shorter ones. */
+/** Makes fewer or shorter long turns than the rule reports. */
 function heldNowAndThen(pick: Pick): readonly Pair[] {
   const of = 'user="ops",verb="list",group="",resource="pods",stage="handler"';
   const turns = Math.round(pick(0, 30));
@@ -134,7 +134,7 @@ function serverOf(pick: Pick): readonly Pair[] {
   ];
 }
 
-/** Counters of faults that ended before the look. */
+/** Counters of faults that ended before the first sample. */
 function oldFaults(pick: Pick): readonly Pair[] {
   const old = (series: string): Pair => gauge(series, Math.round(pick(0, 9_000)));
   return [

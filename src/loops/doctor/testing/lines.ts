@@ -1,9 +1,9 @@
-/** Metrics as pairs of samples, so that faults can be put into a healthy plane and their texts joined. */
+/** Metrics as pairs of samples, so that faults can be added to a healthy control plane and their texts joined. */
 import type { Call, Evidence, HeldRequest, Program, Workload } from "../evidence.ts";
 import { parseMetrics } from "../metrics-text.ts";
 import { evidenceOf, seen } from "./evidence.ts";
 
-/** A series by its name and labels, and its value in both samples. */
+/** A series by its name and labels, with its value in both samples. */
 export type Pair = readonly [series: string, before: number, after: number];
 
 export interface Parts {
@@ -16,7 +16,7 @@ export interface Parts {
   readonly servingCertificateEndMs?: number;
 }
 
-/** A counter that grew by so much from an old value, which says nothing. */
+/** A counter that grew by `by`. Its old value is arbitrary. */
 export function grew(series: string, by: number, old = 1_000): Pair {
   return [series, old, old + by];
 }
@@ -25,7 +25,7 @@ export function gauge(series: string, value: number): Pair {
   return [series, value, value];
 }
 
-/** Observations between the samples, all of one duration. */
+/** A histogram with observations between the samples, all of the same duration. */
 export function took(name: string, labels: string, count: number, seconds: number): Pair[] {
   return [
     grew(`${name}_count{${labels}}`, count),
@@ -39,7 +39,7 @@ export function took(name: string, labels: string, count: number, seconds: numbe
   ];
 }
 
-/** A part that comes first wins: its series and objects replace those of the same name in later ones. */
+/** An earlier part takes precedence: its series and objects replace those of the same name in later parts. */
 export function evidenceOfParts(parts: readonly Parts[], secondsBetween: number): Evidence {
   const programs: Partial<Record<Program, Evidence>> = {};
   for (const name of ["scheduler", "controller-manager", "etcd", "relay"] as const) {
