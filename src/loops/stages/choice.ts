@@ -1,8 +1,8 @@
-/** Which of the stages that match an object is played: by weight, as kwok chooses. */
+/** Chooses the stage to play among those that match an object: by weight, as kwok does. */
 import type { Random } from "#platform/random.ts";
 import type { DelayRange, Stage, StagedObject } from "./stage.ts";
 
-/** Undefined: none matches. */
+/** Returns undefined if no stage matches. */
 export function chooseStage(
   stages: readonly Stage[],
   object: StagedObject,
@@ -25,7 +25,7 @@ export function chooseStage(
   return known.at(-1)?.stage;
 }
 
-/** A time longer than this is looked at again in between. */
+/** Maximum delay. A longer one is checked again in between. */
 const delayMsMax = 2 ** 31 - 1;
 
 export function delayWithin({ fromMs, toMs }: DelayRange, random: Random): number {

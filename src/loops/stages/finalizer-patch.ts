@@ -1,4 +1,4 @@
-/** Changes of finalizers as a JSON patch, as kwok makes it. */
+/** Makes a JSON patch for changes of finalizers, as kwok does. */
 
 interface FinalizerChange {
   readonly add: readonly string[];
@@ -14,7 +14,7 @@ interface Operation {
 
 const path = "/metadata/finalizers";
 
-/** Empty: nothing is to be done. */
+/** Returns an empty patch if nothing changes. */
 export function finalizerPatch(
   known: readonly string[],
   { add, remove, isEmptied }: FinalizerChange,
@@ -23,7 +23,7 @@ export function finalizerPatch(
   const wanted = [...kept, ...add.filter((one) => !kept.includes(one))];
   const isSame = wanted.length === known.length && wanted.every((one, at) => one === known[at]);
   if (isSame) return [];
-  // The test keeps a finalizer that somebody added meanwhile.
+  // The test makes the patch fail if another client has changed the finalizers meanwhile.
   const guard: Operation[] = known.length > 0 ? [{ op: "test", path, value: known }] : [];
   return wanted.length === 0
     ? [...guard, { op: "remove", path }]

@@ -1,4 +1,4 @@
-/** Which resource a kind is, as the server's discovery says; asked once per group-version that has it. */
+/** Finds the resource of a kind in the server's discovery. A kind that was found is not requested again. */
 import type { Client, ResourceRef } from "#client/client.ts";
 import { isNotFound } from "#client/api-errors.ts";
 import { parseApiVersion } from "#api/object.ts";
@@ -20,7 +20,7 @@ export class KindTable {
     this.#client = client;
   }
 
-  /** Undefined: it is not served now. */
+  /** Returns undefined while the kind is not served. */
   async find({ apiVersion, kind }: StageTarget): Promise<FoundKind | undefined> {
     const key = `${apiVersion} ${kind}`;
     const known = this.#known.get(key);

@@ -20,7 +20,7 @@ interface KwokDocuments {
 }
 
 export function readDocuments(text: string, kinds: readonly string[]): KwokDocuments {
-  // A line of three dashes begins a document: nothing in a Stage stands at the line's start.
+  // A line of three dashes begins a document. Content of a Stage is indented, so it cannot contain such a line.
   const parts = text.split(/^---(?:[ \t].*)?$/m, documentsMax + 1);
   if (parts.length > documentsMax) {
     return { objects: [], problems: [`more than ${documentsMax} documents`] };
@@ -35,7 +35,7 @@ export function readDocuments(text: string, kinds: readonly string[]): KwokDocum
   return { objects, problems };
 }
 
-/** A text says what is wrong; undefined: the document is empty. */
+/** Returns the document, or a text that describes its problem. Undefined: the document is empty. */
 function readDocument(text: string, kinds: readonly string[]): JsonObject | string | undefined {
   if (text.split("\n").every((line) => /^\s*(?:#|$)/.test(line))) return undefined;
   const parsed = parseYaml(text, yamlLimits);
@@ -50,7 +50,7 @@ function readDocument(text: string, kinds: readonly string[]): JsonObject | stri
   return `kind ${JSON.stringify(kind)} is not known; known: ${kinds.join(", ")}`;
 }
 
-/** The stages among `objects`. */
+/** Reads the stages among `objects`. */
 export function stagesOf(objects: readonly JsonObject[]): {
   readonly stages: readonly Stage[];
   readonly problems: readonly string[];

@@ -33,10 +33,10 @@ export interface PlayerDeps extends ReflectorDeps {
 interface PlayerOptions {
   readonly target: StageTarget;
   readonly ref: ResourceRef;
-  /** Which objects are asked for when the stages change. */
+  /** Selects the objects that are listed when the stages change. */
   readonly selection: Pick<ListCall, "labelSelector" | "fieldSelector">;
   readonly stages: () => readonly Stage[];
-  /** Others are left alone. */
+  /** Whether the player handles the object; it ignores others. */
   readonly isManaged: (object: AnyObject) => boolean;
   readonly factsOf: (object: AnyObject) => StageFacts;
   readonly writesInFlightMax: number;
@@ -46,15 +46,15 @@ interface Waiting {
   readonly namespace: string;
   readonly name: string;
   version: string;
-  /** Undefined: read anew when it is due. */
+  /** Undefined: the object is read again when the stage is due. */
   object: AnyObject | undefined;
-  /** Undefined: none matches. */
+  /** Undefined: no stage matches. */
   stage: Stage | undefined;
-  /** By the monotonic clock. */
+  /** Time on the monotonic clock when the stage is due. */
   dueMs: number;
-  /** The step to go on with: those before it are done. */
+  /** Index of the next step; the steps before it are done. */
   step: number;
-  /** Raised each time the object is matched anew: what is under way then is of an older version. */
+  /** Increased each time the object is matched again, so that work in progress for an older version can be recognized. */
   plan: number;
   plays: number;
   playsMs: number;
@@ -71,9 +71,9 @@ export class StagePlayer implements ReflectorSink<AnyObject> {
   readonly #objects = new Map<string, Waiting>();
   readonly #queue: WorkQueue;
   readonly #events: EventRecorder;
-  /** Stages played to their end. */
+  /** Number of stages played to their end. */
   played = 0;
-  /** Times an object had to wait because it was played too often. */
+  /** Number of times that an object had to wait because it was played too often. */
   held = 0;
 
   constructor(deps: PlayerDeps, options: PlayerOptions) {
@@ -89,7 +89,7 @@ export class StagePlayer implements ReflectorSink<AnyObject> {
     await this.#events.close();
   }
 
-  /** The stages are others: every object is matched anew. */
+  /** Call it after the stages changed: matches every object again. */
   async refresh(): Promise<void> {
     const { ref, selection } = this.#options;
     const { items } = await this.#deps.client.list<AnyObject>(ref, selection);
@@ -142,7 +142,7 @@ export class StagePlayer implements ReflectorSink<AnyObject> {
     this.#queue.addAfter(key, heldMs);
   }
 
-  /** What was played lately is remembered until the burst is whole again. */
+  /** Keeps the count of recent plays until the burst allowance is complete again. */
   #rest(key: string, waiting: Waiting): void {
     this.#refill(waiting);
     if (waiting.plays === 0) this.#objects.delete(key);
@@ -155,7 +155,7 @@ export class StagePlayer implements ReflectorSink<AnyObject> {
     waiting.playsMs = waiting.plays === 0 ? nowMs : waiting.playsMs + refilled * loopRefillMs;
   }
 
-  /** @returns how long an object waits at least that was played too often. */
+  /** @returns the minimum wait of an object that was played too often; 0 for others. */
   #loopMs(waiting: Waiting, stage: Stage): number {
     this.#refill(waiting);
     if (waiting.plays < loopBurst) return 0;
@@ -179,7 +179,7 @@ export class StagePlayer implements ReflectorSink<AnyObject> {
     if (object === undefined || waiting.plan !== plan) return;
     waiting.object = object;
     const written = await this.#play(waiting, stage, object);
-    // The watch may have brought a newer version meanwhile, which was matched.
+    // Meanwhile the watch may have delivered a newer version, which was matched again.
     if (waiting.plan !== plan) return;
     waiting.stage = undefined;
     waiting.object = undefined;
@@ -187,7 +187,7 @@ export class StagePlayer implements ReflectorSink<AnyObject> {
     this.#rest(key, waiting);
   }
 
-  /** Undefined: it is gone, or is another version, which is matched anew. */
+  /** Undefined: the object is gone, or has another version, which is matched again. */
   async #read(key: string, waiting: Waiting): Promise<AnyObject | undefined> {
     const { namespace, name } = waiting;
     try {
@@ -202,7 +202,7 @@ export class StagePlayer implements ReflectorSink<AnyObject> {
     return undefined;
   }
 
-  /** @returns the object as last written. A refusal ends the stage; a server out of reach is asked again. */
+  /** @returns the object as last written. A refusal ends the stage; if the server is unreachable, the stage is retried. */
   async #play(waiting: Waiting, stage: Stage, object: AnyObject): Promise<AnyObject | undefined> {
     const { target, ref, factsOf } = this.#options;
     const subject = { object, target, ref, facts: factsOf(object) };

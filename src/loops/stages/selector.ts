@@ -24,7 +24,10 @@ export const selectorOperators: readonly SelectorOperator[] = [
 export type Test = (object: StagedObject) => boolean;
 
 const environment = new Environment({ variables: new Map([["self", dynType]]) });
-/** A stage is matched at each change of an object: an expression may cost what a policy's may, in a hundredth. */
+/**
+ * Maximum CEL cost: a hundredth of what an admission policy's expression may cost, because a stage is matched at each
+ * change of an object.
+ */
 const celCostMax = 10_000;
 
 /** @throws TemplateError */
@@ -63,7 +66,7 @@ export function queryTest(
   return (object) => (query.values(object) ?? []).length > 0 === (operator === "Exists");
 }
 
-/** Lists and maps are no value that could be named. */
+/** Lists and maps never equal a listed value, so they map to a text that no value has. */
 function scalarText(value: unknown): string {
   const isScalar =
     typeof value === "string" || typeof value === "number" || typeof value === "boolean";
@@ -81,7 +84,7 @@ export function pairsTest(
   };
 }
 
-/** A number that a query may give. `from` is a query's text. */
+/** A number, or the text of a query that may return one (`from`). */
 export interface AmountSource {
   readonly value: number | undefined;
   readonly from: string | undefined;
@@ -111,7 +114,7 @@ export function delayReader(
   const readJitter = durationReader(jitter);
   return (object, nowMs) => {
     const fromMs = read(object, nowMs);
-    // As kwok: without a duration there is no jitter, and a shorter jitter goes before the duration.
+    // As kwok: without a duration there is no jitter, and a jitter shorter than the duration replaces it.
     if (fromMs === undefined) return { fromMs: 0, toMs: 0 };
     const toMs = readJitter(object, nowMs);
     if (toMs === undefined) return { fromMs, toMs: fromMs };

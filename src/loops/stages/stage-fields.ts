@@ -1,4 +1,4 @@
-/** Fields of a Stage object, read with a check: what is wrong is noted and replaced by something harmless. */
+/** Reads fields of a Stage object with checks. Problems are recorded, and the field gets a harmless default. */
 import { isRecord } from "#base/is-record.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";
 import { TemplateError } from "./template/budget.ts";
@@ -16,7 +16,7 @@ export class StageFields {
     if (this.#problems.length < problemsMax) this.#problems.push(`${path}: ${text}`);
   }
 
-  /** @returns undefined when it throws TemplateError, which is noted. */
+  /** @returns undefined when `f` throws TemplateError, which is recorded as a problem. */
   attempt<T>(path: string, f: () => T): T | undefined {
     try {
       return f();

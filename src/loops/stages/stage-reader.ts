@@ -27,7 +27,7 @@ const valuesMax = 256;
 const stepsMax = 32;
 
 interface StageReading {
-  /** Undefined: it has problems, or no selector and so is never played. */
+  /** Undefined: the Stage has problems, or it has no selector and so is never played. */
   readonly stage: Stage | undefined;
   readonly problems: readonly string[];
 }
@@ -109,7 +109,7 @@ function readSteps(fields: StageFields, spec: JsonObject): readonly StageStep[] 
   return readNext(fields, fields.map(spec, "next"));
 }
 
-/** Fields of one step in the order in which kwok plays them. */
+/** Reads the fields of one step, in the order in which kwok plays them. */
 function readStep(fields: StageFields, step: JsonObject): StageStep[] {
   return [
     ...readEvent(fields, step),

@@ -25,12 +25,12 @@ interface StageHost {
 
 interface StageServiceOptions {
   readonly files: readonly Stage[];
-  /** Stages of the API are played too, once its kind is served. */
+  /** Whether Stages from the API are played too, once their kind is served. */
   readonly isServed: boolean;
   readonly host: StageHost;
   readonly version: string;
   readonly writesInFlightMax: number;
-  /** Of nodes that are watched here. */
+  /** Selects the nodes that this service watches. */
   readonly nodeSelector: string;
 }
 
@@ -61,7 +61,7 @@ export class StageService {
     this.pods = sinkOf(this.#make(pod, coreRef("pods")));
   }
 
-  /** The stages of this kind go before what hollow nodes do by themselves. */
+  /** Whether stages exist for this kind. They take precedence over the built-in behavior of hollow nodes. */
   has(kind: "Node" | "Pod"): boolean {
     return this.#set.of(kind === "Node" ? node : pod).length > 0;
   }
@@ -79,7 +79,7 @@ export class StageService {
     this.#set.changed = (kinds) => this.#changed(kinds, signal);
     this.#startKinds(signal);
     if (this.#options.isServed) this.#running.push(this.#follow(signal));
-    // What is started meanwhile is waited for as well.
+    // Also waits for work that is started during the loop.
     for (let at = 0; at < this.#running.length; at++) await this.#running[at];
   }
 
@@ -123,7 +123,7 @@ export class StageService {
     ]);
   }
 
-  /** Undefined: it ends before. */
+  /** Undefined: the service ended before the kind was served. */
   async #whenServed(target: StageTarget, signal: AbortSignal): Promise<FoundKind | undefined> {
     while (!signal.aborted) {
       try {
@@ -188,7 +188,7 @@ function coreRef(resource: string) {
   return { group: "", version: "v1", resource };
 }
 
-/** Undefined: the kind stands on no node. */
+/** Undefined: objects of this kind belong to no node. */
 function nodeNameReader(target: StageTarget): ((object: AnyObject) => string) | undefined {
   const key = kindKey(target);
   if (key === kindKey(node)) return ({ metadata }) => metadata?.name ?? "";
@@ -202,7 +202,7 @@ function selectionOf(target: StageTarget, nodeSelector: string) {
   return key === kindKey(pod) ? { fieldSelector: "spec.nodeName!=" } : {};
 }
 
-/** Objects of a typed watch, seen as any object. */
+/** Adapts a typed watch to the player, which takes any object. */
 function sinkOf(player: StagePlayer): ReflectorSink<KubeObject> {
   return {
     replace: (items) => player.replace(items as readonly AnyObject[]),

@@ -14,7 +14,7 @@ export class StageSet {
   readonly #files: readonly Stage[];
   #served: readonly Stage[] = [];
   #byKind: ReadonlyMap<string, readonly Stage[]>;
-  /** Called when the stages of some kinds are others. */
+  /** Called with the affected kinds when their stages have changed. */
   changed: (kinds: ReadonlySet<string>) => void = () => {};
 
   constructor(files: readonly Stage[]) {
@@ -32,7 +32,7 @@ export class StageSet {
     );
   }
 
-  /** @returns what is wrong with the objects, by name. */
+  /** @returns by name: the problems of the objects. */
   serve(objects: readonly JsonObject[]): ReadonlyMap<string, readonly string[]> {
     const problems = new Map<string, readonly string[]>();
     const stages: Stage[] = [];

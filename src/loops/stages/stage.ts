@@ -1,19 +1,19 @@
-/** A Stage of kwok, compiled: nothing of it is parsed again when it is played. */
+/** A compiled Stage of kwok. Playing it parses nothing again. */
 import type { Template } from "./template/syntax.ts";
 
 export interface Stage {
   readonly name: string;
   readonly target: StageTarget;
   readonly matches: (object: StagedObject) => boolean;
-  /** Undefined: it has none, as when what it is read from is empty. */
+  /** Undefined: the stage has no weight, for example because the source field is empty. */
   readonly weightOf: (object: StagedObject) => number | undefined;
   readonly delayOf: (object: StagedObject, nowMs: number) => DelayRange;
   readonly steps: readonly StageStep[];
-  /** What its write answers is looked at at once, not when the watch brings it. */
+  /** Whether the object that the write returned is matched at once, without waiting for the watch. */
   readonly isImmediate: boolean;
 }
 
-/** What a stage is for: `v1` and `Pod`. */
+/** Kind that a stage applies to, for example `v1` and `Pod`. */
 export interface StageTarget {
   readonly apiVersion: string;
   readonly kind: string;
@@ -28,7 +28,7 @@ export interface StagedObject {
   readonly [field: string]: unknown;
 }
 
-/** Chosen evenly from `fromMs` on, below `toMs`. */
+/** A delay is drawn uniformly from `fromMs` (inclusive) to `toMs` (exclusive). */
 export interface DelayRange {
   readonly fromMs: number;
   readonly toMs: number;
@@ -53,13 +53,13 @@ export type StageStep =
   | {
       readonly kind: "patch";
       readonly template: Template;
-      /** "" : the object itself. */
+      /** Field that the patch applies to; "": the whole object. */
       readonly root: string;
-      /** "": none. */
+      /** Subresource to write; "": none. */
       readonly subresource: string;
-      /** Absent: strategic for kinds that have it. */
+      /** Absent: a strategic patch for kinds that support it, else a merge patch. */
       readonly type?: PatchKind;
-      /** Absent: as ourselves. */
+      /** User to impersonate. Absent: the service's own identity. */
       readonly asUser?: string;
     }
   | {

@@ -1,4 +1,4 @@
-/** A fake API with a service of stages on a fake clock, and one node to stand on. */
+/** A fake API with a stage service on a fake clock, and one node for the pods. */
 import type { AnyObject } from "#api/object.ts";
 import { assert } from "#base/assert.ts";
 import type { FakeApi } from "#client/testing/fake-api.ts";

@@ -25,7 +25,7 @@ const fieldManager = "kwok";
 
 export interface WriterDeps {
   readonly client: Client;
-  /** A client that acts as another user; absent: stages may not. */
+  /** Returns a client that acts as another user. Absent: stages may not impersonate. */
   readonly clientAs?: (user: string) => Client;
   readonly kinds: KindTable;
   readonly events: EventRecorder;
@@ -38,7 +38,7 @@ interface Subject {
   readonly facts: StageFacts;
 }
 
-/** @returns the object as it is now; undefined when the step wrote none, or deleted it. Throws ApiError, TemplateError. */
+/** @returns the object after the step. Undefined: the step wrote no object, or deleted it. Throws ApiError, TemplateError. */
 export async function playStep(
   deps: WriterDeps,
   subject: Subject,
@@ -99,7 +99,7 @@ async function patchObject(
   return client.patch<AnyObject>(ref, namespace, name, type, patch, options);
 }
 
-/** As kwok: strategic for the two kinds that it knows. */
+/** As kwok: a strategic patch for Node and Pod, the two kinds that it knows. */
 function defaultType({ apiVersion, kind }: StageTarget): PatchType {
   return apiVersion === "v1" && (kind === "Node" || kind === "Pod") ? "strategic" : "merge";
 }
@@ -121,7 +121,7 @@ function mergePatch(made: unknown, root: string, { metadata }: AnyObject): JsonO
   return { ...patch, metadata: { ...(isRecord(own) ? (own as JsonObject) : {}), ...uid } };
 }
 
-/** Creates what the template makes, or patches what is there. */
+/** Creates the object that the template makes, or patches the existing one. */
 async function applyObject(
   deps: WriterDeps,
   subject: Subject,

@@ -1,4 +1,4 @@
-/** jq's order of values: null, false, true, numbers, strings, lists, maps. */
+/** Compares values in jq's order: null, false, true, numbers, strings, lists, maps. */
 import { isRecord } from "#base/is-record.ts";
 
 export function compareJson(a: unknown, b: unknown): number {
@@ -18,7 +18,7 @@ function rank(value: unknown): number {
   return isRecord(value) ? 6 : 5;
 }
 
-/** Lists and maps by their JSON: an order, though not jq's. */
+/** Compares lists and maps by their JSON text. This is an order, though not jq's. */
 function textOf(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value ?? null);
 }

@@ -1,11 +1,11 @@
-/** The functions of queries, by name and number of arguments, as jq has them. */
+/** The functions of queries, by name and number of arguments, with jq's behavior. */
 import { isRecord } from "#base/is-record.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
 import { type Budget, TemplateError } from "../template/budget.ts";
 import { compareJson } from "./json-order.ts";
 import type { Query } from "./query-syntax.ts";
 
-/** Evaluates a query over a value: all it gives. */
+/** Evaluates a query on a value and returns all results. */
 type Evaluate = (query: Query, value: unknown) => readonly unknown[];
 
 type QueryFunction = (
@@ -61,7 +61,7 @@ export const queryFunctions: ReadonlyMap<string, QueryFunction> = new Map(
   } satisfies Readonly<Record<string, QueryFunction>>),
 );
 
-/** As jq: all but false and null. */
+/** As in jq: every value except false and null is true. */
 export function isTruthy(value: unknown): boolean {
   return value !== false && value !== null && value !== undefined;
 }

@@ -20,7 +20,7 @@ export function parseQuery(text: string): Query {
   return new Parser(text).query();
 }
 
-/** Loosest first; each level is left-associative but for `//`, where it makes no difference here. */
+/** Loosest operators first. Each level is left-associative; jq's `//` is not, but that makes no difference here. */
 const levels: readonly (readonly Operator[])[] = [
   ["|"],
   [","],
@@ -91,7 +91,7 @@ class Parser {
     return { kind: "field", of, key, isOptional: this.#took("?") };
   }
 
-  /** Behind `[`. */
+  /** Parses the rest after `[`. */
   #bracket(of: Query): Query {
     if (this.#took("]")) return { kind: "each", of, isOptional: this.#took("?") };
     const key = this.#level(0);

@@ -1,16 +1,16 @@
-/** The tree of a parsed query. */
+/** Syntax tree of a parsed query. */
 
 export type Query =
   | { readonly kind: "identity" }
   | { readonly kind: "literal"; readonly value: unknown }
-  /** `.name`, `["name"]`, `[0]`; `of` is what stands before it. */
+  /** `.name`, `["name"]`, or `[0]`; `of` is the query before it. */
   | {
       readonly kind: "field";
       readonly of: Query;
       readonly key: Query;
       readonly isOptional: boolean;
     }
-  /** `.[]` */
+  /** `.[]`. */
   | { readonly kind: "each"; readonly of: Query; readonly isOptional: boolean }
   | { readonly kind: "list"; readonly body: Query | undefined }
   | {

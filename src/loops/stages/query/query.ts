@@ -16,11 +16,11 @@ import type { Operator, Query } from "./query-syntax.ts";
 const queryLimits = { stepsMax: 20_000, charsMax: 100_000 };
 
 export interface CompiledQuery {
-  /** Undefined: it failed, which selectors read as nothing found. */
+  /** Undefined: the query failed, which selectors treat as an empty result. */
   values(object: unknown): readonly unknown[] | undefined;
 }
 
-/** @throws TemplateError for a text that is no query. */
+/** @throws TemplateError for an invalid query. */
 export function compileQuery(text: string): CompiledQuery {
   const query = parseQuery(text);
   return {

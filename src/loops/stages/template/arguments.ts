@@ -1,4 +1,4 @@
-/** Arguments of template functions, taken with a check. */
+/** Reads arguments of template functions with checks. */
 import { isRecord } from "#base/is-record.ts";
 import { dictionary } from "#base/own.ts";
 import { TemplateError } from "./budget.ts";
@@ -12,12 +12,12 @@ export function counted(args: Args, least: number, most = least): void {
   throw new TemplateError(`wrong number of args: want ${wanted} got ${args.length}`);
 }
 
-/** Any value as text; absent is "". */
+/** Converts any value to text; an absent value is "". */
 export function text(value: unknown): string {
   return value === undefined || value === null ? "" : textOf(value);
 }
 
-/** As sprig's int: what is no number is 0. */
+/** Converts like sprig's int: a value that is not a number is 0. */
 export function number(value: unknown): number {
   if (typeof value === "number") return value;
   if (typeof value === "boolean") return value ? 1 : 0;
@@ -41,7 +41,7 @@ export function map(value: unknown): Readonly<Record<string, unknown>> {
   throw new TemplateError(`want a map, got ${textOf(value).slice(0, 100)}`);
 }
 
-/** A map that has no names but those it is given: `__proto__` is a name as any. */
+/** Makes a map that has only the given names; `__proto__` is an ordinary name in it. */
 export function mapOf(entries: Iterable<readonly [string, unknown]>): Record<string, unknown> {
   const made = dictionary<unknown>();
   for (const [name, value] of entries) made[name] = value;

@@ -1,14 +1,14 @@
-/** What one run of a template or a query may spend. A run ends with a TemplateError when it has spent it. */
+/** Limits what one run of a template or a query may spend. A run that exceeds its budget ends with a TemplateError. */
 
-/** A fault of a template's or a query's text, or of the data it met. Never a bug of ours. */
+/** A fault in the text of a template or query, or in the data that it reads. Never a bug in Pilothouse. */
 export class TemplateError extends Error {
   override readonly name = "TemplateError";
 }
 
 export interface BudgetLimits {
-  /** Nodes evaluated, elements ranged over, elements of lists that functions make. */
+  /** Maximum number of evaluated nodes, range elements, and elements of lists made by functions. */
   readonly stepsMax: number;
-  /** Characters written, and of all texts that functions make. */
+  /** Maximum number of characters in the output and in all texts made by functions. */
   readonly charsMax: number;
 }
 
@@ -21,7 +21,7 @@ export class Budget {
     this.#limits = limits;
   }
 
-  /** Before the work is done, so that a large step is refused, not noticed. */
+  /** Call it before the work is done, so that a large step is refused in advance. */
   step(count = 1): void {
     this.#steps += count;
     if (this.#steps <= this.#limits.stepsMax) return;

@@ -1,4 +1,4 @@
-/** The functions that Go's text/template has. `and` and `or` are run.ts's: they do not look at all arguments. */
+/** The functions of Go's text/template. `and` and `or` are in run.ts, because they do not evaluate all arguments. */
 import { isRecord } from "#base/is-record.ts";
 import { ownEntry } from "#base/own.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
@@ -9,7 +9,7 @@ import type { TemplateFunction } from "./run.ts";
 import { isTrue, kindOf, textOf } from "./values.ts";
 
 export const builtins: Readonly<Record<string, TemplateFunction>> = {
-  // Named here so that they are known; run.ts evaluates them.
+  // Listed here so that the names are known; run.ts evaluates them.
   and: (args) => args.at(-1),
   or: (args) => args.at(-1),
   not(args) {

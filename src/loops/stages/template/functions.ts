@@ -12,7 +12,7 @@ import { textFunctions } from "./sprig-texts.ts";
 import { sizeOf } from "./values.ts";
 import { yamlText } from "./yaml-text.ts";
 
-/** What kwok's own functions answer. */
+/** Facts that kwok's own template functions return. */
 export interface StageFacts {
   readonly nowMs: number;
   readonly startMs: number;
@@ -20,13 +20,13 @@ export interface StageFacts {
   nodeIp(): string;
   nodeName(): string;
   nodePort(): number;
-  /** Of the named node. */
+  /** Returns the IP address of the named node. */
   nodeIpWith(nodeName: string): string;
-  /** The pod's own; the same one when it is asked for again. */
+  /** Returns the pod's own IP address; repeated calls for a pod return the same one. */
   podIpWith(nodeName: string, isHostNetwork: boolean, uid: string): string;
 }
 
-/** The conditions that NodeConditions ranges over: of a healthy kubelet. */
+/** Conditions of a healthy kubelet, over which NodeConditions ranges. */
 const healthyConditions = [
   condition("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
   condition(
@@ -90,7 +90,7 @@ function podIp(facts: StageFacts): TemplateFunction {
     facts.podIpWith(text(node), isHostNetwork === true, text(uid));
 }
 
-/** As kwok: the JSON of the value, in quotes. */
+/** As kwok: the value's JSON text, in quotes. */
 function quoted(value: unknown): string {
   const json = goJson(value ?? null);
   return json.startsWith('"') ? json : JSON.stringify(json);

@@ -51,7 +51,7 @@ function push(tokens: Token[], token: Token): void {
   tokens.push(token);
 }
 
-/** @returns where the comment's action closes; undefined: it is none. */
+/** @returns the position after the comment, where its action closes. Undefined: there is no comment. */
 function skipComment(text: string, start: number): number | undefined {
   const begin = /\s*/y;
   begin.lastIndex = start;
@@ -63,7 +63,7 @@ function skipComment(text: string, start: number): number | undefined {
   return end + 2;
 }
 
-/** `end` is before `}}` or ` -}}`; the latter trims the text behind. */
+/** `end` is the position before `}}` or ` -}}`; the latter also trims the text after it. */
 function endOfAction(text: string, end: number): number {
   const close = /\s*(-?)\}\}/y;
   close.lastIndex = end;
@@ -79,7 +79,7 @@ function endOfAction(text: string, end: number): number {
 const token =
   /(\s+)|("(?:[^"\\\n]|\\.)*")|(`[^`]*`)|('(?:[^'\\\n]|\\.)+')|([-+]?(?:0[xXoObB][0-9a-fA-F_]+|[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?))|(\.[\p{L}_][\p{L}\p{N}_]*)|(\$[\p{L}\p{N}_]*)|([\p{L}_][\p{L}\p{N}_]*)|(:=|[()|=,])|(\.)/uy;
 
-/** @returns where the action's `}}` is looked for. */
+/** @returns the position from which the action's `}}` is searched. */
 function readAction(text: string, start: number, tokens: Token[]): number {
   push(tokens, { kind: "open" });
   let at = start;

@@ -57,7 +57,7 @@ class Parser {
     }
   }
 
-  /** Behind an `open`. Undefined: it leaves nothing, as a comment or a definition. */
+  /** Parses the rest after an `open` token. Undefined: the action produces no node, like a comment or a definition. */
   #action(): TemplateNode | Ending | undefined {
     const token = this.#tokens[this.#at];
     if (token?.kind === "close") throw new TemplateError("missing value for command");
@@ -120,7 +120,7 @@ class Parser {
     return { kind, pipe, body, otherwise };
   }
 
-  /** Behind `else`: a list, or `if` and `with` again, which share the end. */
+  /** Parses the rest after `else`: a list, or another `if` or `with`, which shares the `end`. */
   #otherwise(kind: "if" | "with" | "range"): readonly TemplateNode[] {
     const token = this.#tokens[this.#at];
     if (token?.kind === "word" && token.name === kind && kind !== "range") {
@@ -176,7 +176,7 @@ class Parser {
     const commands: Command[] = [];
     do commands.push(this.#command());
     while (this.#took("|"));
-    // A declared variable is known behind its own pipeline.
+    // A declared variable is visible only after its own pipeline.
     if (!isAssignment) this.#variables.push(...variables);
     return { variables, isAssignment, commands };
   }
@@ -256,7 +256,7 @@ class Parser {
     return { kind: "pipe", pipe, path: this.#path([]) };
   }
 
-  /** Fields that follow without a space. */
+  /** Reads the fields that follow without a space. */
   #path(path: string[]): readonly string[] {
     for (;;) {
       const token = this.#tokens[this.#at];

@@ -10,7 +10,7 @@ import { Budget, type BudgetLimits, TemplateError } from "./budget.ts";
 import type { Command, Operand, Pipe, Template, TemplateNode } from "./syntax.ts";
 import { fieldOf, isTrue, sizeOf, textOf } from "./values.ts";
 
-/** `args` are evaluated; what it makes is charged to `budget` by the caller, what it reads by itself. */
+/** `args` are evaluated values. The caller charges the result to `budget`; the function itself charges what it reads. */
 export type TemplateFunction = (args: readonly unknown[], budget: Budget) => unknown;
 export type TemplateFunctions = ReadonlyMap<string, TemplateFunction>;
 
@@ -161,7 +161,7 @@ class Run {
     return last[0];
   }
 
-  /** `last` is the value of the command before, if there is one: the last argument. */
+  /** `last`: value of the previous command in the pipeline, if there is one. It becomes the last argument. */
   #command(command: Command, dot: unknown, last: readonly unknown[]): unknown {
     this.#budget.step();
     const [first, ...rest] = command;
@@ -185,7 +185,7 @@ class Run {
     const args = [...operands.map((operand) => this.#operand(operand, dot)), ...last];
     const value = this.#called(name, call, args);
     if (typeof value === "string") this.#budget.chars(value.length);
-    // With all that is below: a list may have another in it many times, and looks small.
+    // Charged with all nested values, because a list that contains another one many times looks small itself.
     else if (typeof value === "object") this.#budget.chars(sizeOf(value));
     return value;
   }
@@ -199,7 +199,7 @@ class Run {
     }
   }
 
-  /** The first argument that decides; the others are not evaluated. */
+  /** Returns the first argument that decides the result; later arguments are not evaluated. */
   #shortCut(
     name: "and" | "or",
     operands: readonly Operand[],
@@ -248,7 +248,7 @@ function atPath(value: unknown, path: readonly string[]): unknown {
   return at;
 }
 
-/** A map in the order of its keys, as Go. Elements are charged one by one. */
+/** Iterates a map in the order of its keys, as Go does. The caller charges the elements one by one. */
 function entriesOf(value: unknown): Iterable<readonly [unknown, unknown]> & { length: number } {
   if (value === undefined || value === null) return [];
   if (Array.isArray(value)) return value.map((element: unknown, at) => [at, element] as const);
@@ -259,7 +259,7 @@ function entriesOf(value: unknown): Iterable<readonly [unknown, unknown]> & { le
     .map((key) => [key, value[key]] as const);
 }
 
-/** Made as it is read: `range 1000000000` ends at its steps. */
+/** Generates numbers lazily, so that `range 1000000000` ends when the step budget is spent. */
 function counting(to: number): Iterable<readonly [number, number]> & { length: number } {
   return {
     length: Math.max(0, to),

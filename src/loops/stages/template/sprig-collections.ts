@@ -1,4 +1,4 @@
-/** Sprig's functions of lists and maps. What they make is new: an object of the API is never changed. */
+/** Sprig's functions for lists and maps. Their results are new values: an object of the API is never changed. */
 import { ownEntry } from "#base/own.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
 import { counted, integer, list, map, mapOf, text } from "./arguments.ts";
@@ -65,7 +65,7 @@ function numbers(from: number, to: number, step: number, budget: Budget): number
   return Array.from({ length: count }, (_, at) => from + at * stride);
 }
 
-/** A made list may have itself in it many times: its size is counted before it is written. */
+/** A constructed list may contain the same list many times, so its size is charged before it is written. */
 function json(value: unknown, budget: Budget, indent: number | undefined): string {
   budget.chars(sizeOf(value));
   return JSON.stringify(value ?? null, undefined, indent);

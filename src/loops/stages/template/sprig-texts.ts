@@ -1,4 +1,4 @@
-/** Sprig's functions of texts, of numbers and of kinds: those that read no clock, no random source and no environment. */
+/** Sprig's functions for texts, numbers and kinds, except those that read the clock, randomness or the environment. */
 import { encodeBase64Text } from "#api/defaults/base64.ts";
 import { type Args, counted, integer, list, number, text } from "./arguments.ts";
 import { type Budget, TemplateError } from "./budget.ts";

@@ -1,4 +1,4 @@
-/** The tree of a parsed template. */
+/** Syntax tree of a parsed template. */
 
 export type TemplateNode =
   | { readonly kind: "text"; readonly text: string }
@@ -13,9 +13,9 @@ export type TemplateNode =
   | { readonly kind: "break" | "continue" };
 
 export interface Pipe {
-  /** One, or two of a range; empty: none. */
+  /** One variable, or two in a range; empty: none. */
   readonly variables: readonly string[];
-  /** `=` instead of `:=`. */
+  /** Whether the operator is `=` instead of `:=`. */
   readonly isAssignment: boolean;
   readonly commands: readonly Command[];
 }
@@ -31,6 +31,6 @@ export type Operand =
 
 export interface Template {
   readonly body: readonly TemplateNode[];
-  /** `{{ define "name" }}`. */
+  /** By name: the body of `{{ define "name" }}`. */
   readonly defined: ReadonlyMap<string, readonly TemplateNode[]>;
 }

@@ -1,16 +1,16 @@
-/** Values of templates are JSON, absent ones undefined; here is what Go's text/template does with them. */
+/** Values of templates are JSON, absent ones undefined. These functions treat them as Go's text/template does. */
 import { isRecord } from "#base/is-record.ts";
 import { ownEntry } from "#base/own.ts";
 import { TemplateError } from "./budget.ts";
 
-/** As Go: false, 0, "", nothing, and empty lists and maps are false. */
+/** As in Go: false, 0, "", nil, and empty lists and maps are false. */
 export function isTrue(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0;
   if (isRecord(value)) return Object.keys(value).length > 0;
   return Boolean(value);
 }
 
-/** Field of a map; what is absent has absent fields. */
+/** Returns a field of a map. The fields of an absent value are absent. */
 export function fieldOf(value: unknown, name: string): unknown {
   if (value === undefined || value === null) return undefined;
   if (isRecord(value)) return ownEntry(value, name);
@@ -26,7 +26,7 @@ export function kindOf(value: unknown): string {
   return typeof value;
 }
 
-/** As `%v` prints it. What lists and maps hold in sum is bounded by the budget of the run. */
+/** Formats a value like `%v`. The budget of the run bounds the total size of lists and maps. */
 export function textOf(value: unknown): string {
   if (value === undefined || value === null) return "<no value>";
   if (typeof value === "string") return value;
@@ -43,10 +43,10 @@ function innerText(value: unknown): string {
   return value === undefined || value === null ? "<nil>" : textOf(value);
 }
 
-/** More than any budget has. */
+/** Maximum size that is counted; larger than any budget. */
 const sizeMax = 2_000_000;
 
-/** Characters and values of the value and below it; what is there twice counts twice. At most about `sizeMax`. */
+/** Counts the characters and values of a value, including nested ones. Repeated values count repeatedly. Stops at about `sizeMax`. */
 export function sizeOf(value: unknown): number {
   let count = 0;
   const rest: unknown[] = [value];

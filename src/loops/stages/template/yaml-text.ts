@@ -1,12 +1,12 @@
-/** JSON values as block YAML, as sigs.k8s.io/yaml writes them: keys in order, texts quoted where they would be read as something else. */
+/** Writes JSON values as block YAML like sigs.k8s.io/yaml: sorted keys, and quotes around texts that would be read as another type. */
 import { isRecord } from "#base/is-record.ts";
 
-/** Ends with a newline, as a document does. */
+/** The text ends with a newline, as a document does. */
 export function yamlText(value: unknown): string {
   return `${block(value, "").replace(/^\n/, "")}\n`;
 }
 
-/** Behind `- ` or `key:`: a scalar on the line, or lines of its own. */
+/** Returns the text after `- ` or `key:`: a scalar on the same line, or separate lines. */
 function block(value: unknown, pad: string): string {
   if (Array.isArray(value)) {
     if (value.length === 0) return "[]";
@@ -19,7 +19,7 @@ function block(value: unknown, pad: string): string {
 }
 
 function member(value: unknown, pad: string): string {
-  // A list below a key stands at the key's own place.
+  // A list below a key has the same indentation as the key.
   const text = block(value, Array.isArray(value) ? pad : `${pad}  `);
   return text.startsWith("\n") ? text : ` ${text}`;
 }
