@@ -1,4 +1,4 @@
-/** Many seeds on several threads, and what became of them. */
+/** Runs many seeds on several threads and collects their results. */
 import { Worker } from "node:worker_threads";
 import type { SeedReport, WorkerOrder } from "./etcd-worker.ts";
 import { add, type Tally } from "./tally.ts";
@@ -12,12 +12,12 @@ interface CampaignOptions {
 
 export interface CampaignResult {
   readonly runs: number;
-  /** By seed. */
+  /** Failed runs, sorted by seed. */
   readonly failed: readonly SeedReport[];
   readonly tally: Tally;
 }
 
-/** The command that shows one seed again. */
+/** Returns the command that repeats the run of one seed. */
 export function again(seed: number): string {
   return `npm run sim -- --seed ${seed}`;
 }

@@ -8,13 +8,13 @@
 export const crashPoints = ["disk step", "message in", "message out", "timer"] as const;
 type CrashPoint = (typeof crashPoints)[number];
 
-/** Where a crash fell: right at a point, or awaits after one. */
+/** Place of a crash: directly at a point, or some awaits after one. */
 export type CrashPlace = CrashPoint | "between";
 
 export const crashPlaces: readonly CrashPlace[] = [...crashPoints, "between"];
 
 export interface CrashPlan {
-  /** The kinds that are counted. Timers fall due far less often than messages arrive. */
+  /** Kinds of points that are counted. Timers fire far less often than messages arrive. */
   readonly kinds: readonly CrashPoint[];
   readonly points: number;
   readonly awaits: number;
@@ -29,19 +29,19 @@ export class CrashPoints {
     this.#crash = crash;
   }
 
-  /** Crashes `awaits` awaits after `points` more have passed. Undefined: not at all. */
+  /** Plans a crash `awaits` awaits after `points` more points have passed. Undefined: no crash. */
   arm(plan: CrashPlan | undefined): void {
     this.#plan = plan;
     this.#pointsLeft = plan?.points ?? 0;
   }
 
-  /** Call before an incoming event has any effect, and after an outgoing one was sent. */
+  /** Call it before an incoming event takes effect, and after an outgoing message was sent. */
   pass(point: CrashPoint): void {
     const plan = this.#plan;
     if (plan === undefined || !plan.kinds.includes(point) || --this.#pointsLeft >= 0) return;
     this.#plan = undefined;
     if (plan.awaits > 0) void this.#later(plan.awaits);
-    // The code of the server is still running: it is cut short once it awaits.
+    // The server's code is still running, so the crash waits until that code awaits.
     else if (point === "message out") queueMicrotask(() => this.#crash(point));
     else this.#crash(point);
   }

@@ -20,7 +20,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
   "etcdserver: mvcc: database space exceeded": "no space",
   "etcdserver: too many requests": "too many leases",
 };
-/** The server ended before it could tell. */
+/** Error of a server that stopped before it knew the result. */
 const unknown = "etcdserver: server stopped";
 
 export class SimEtcdClient {
@@ -35,13 +35,13 @@ export class SimEtcdClient {
     this.#recorder = deps.recorder;
   }
 
-  /** @returns undefined when no server listens now. */
+  /** @returns undefined when no server is listening. */
   connection(): GrpcConnection | undefined {
     if (this.#connection?.isAlive !== true) this.#connection = this.#network.connect();
     return this.#connection;
   }
 
-  /** @returns undefined when it was never sent. */
+  /** @returns undefined when the request was never sent. */
   async ask(request: Exclude<Request, { readonly kind: "renew" }>): Promise<Outcome | undefined> {
     const connection = this.connection();
     if (connection === undefined) return undefined;
@@ -59,7 +59,7 @@ export class SimEtcdClient {
     }
   }
 
-  /** One keep-alive on a stream of its own. */
+  /** Sends one keep-alive on a separate stream. */
   renew(lease: string): Promise<Outcome | undefined> {
     const connection = this.connection();
     if (connection === undefined) return Promise.resolve(undefined);
@@ -104,7 +104,7 @@ export class SimEtcdClient {
 }
 
 function outcomeOf(error: unknown): Outcome {
-  // The alarms could not be written down, so a crash may undo what was done.
+  // A DiskError means that the alarms could not be persisted, so a crash may undo the change.
   if (error instanceof ConnectionLost || error instanceof DiskError) return { kind: "unknown" };
   if (!(error instanceof GrpcError)) throw error;
   if (error.message === unknown) return { kind: "unknown" };

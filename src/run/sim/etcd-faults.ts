@@ -1,4 +1,4 @@
-/** What goes wrong, and when, as the seed decides; and the end of all of it. */
+/** Chooses the faults of a run and their times from the seed, and ends all of them. */
 import type { FakeRandom } from "#platform/testing/random.ts";
 import { crashPoints, type CrashPlan } from "./crash-points.ts";
 import type { FakeClock } from "#platform/testing/clock.ts";
@@ -39,13 +39,13 @@ export const faultNames: readonly FaultName[] = [
 ];
 
 const calmMsMax = 1200;
-/** Steps between a crash's making and its coming: a commit is two or three. */
+/** Maximum number of disk steps before a planned crash. A commit takes two or three. */
 const crashStepsMax = 60;
-/** What passes between a crash's making and its coming: a write is about six points. */
+/** Maximum number of points before a planned crash. A write passes about six. */
 const crashPointsMax = 40;
-/** An answer is a dozen or two awaits away from what it waits for. */
+/** Maximum number of awaits before a planned crash. An answer takes one or two dozen awaits. */
 const crashAwaitsMax = 24;
-/** What a full disk has left: nothing, or a few segments. */
+/** Maximum free space of a full disk: none, or a few segments. */
 const roomBytesMax = 2 ** 16;
 const diskDelayMsMax = 40;
 const slowNetworkMs = 200;
@@ -61,7 +61,7 @@ interface FaultDeps {
 
 export class Faults {
   readonly #deps: FaultDeps;
-  /** What this seed does at all: a run with few kinds goes deeper into them. */
+  /** Kinds of faults that this seed uses. A run with few kinds tests them more deeply. */
   readonly #kinds: readonly FaultName[];
   #slowDisk = false;
   #fullDisk = false;
@@ -72,7 +72,7 @@ export class Faults {
     this.#kinds = kept.length === 0 ? faultNames : kept;
   }
 
-  /** One fault after the other until `untilMs`. */
+  /** Causes one fault after the other until `untilMs`. */
   async run(untilMs: number): Promise<void> {
     const { clock, random } = this.#deps;
     for (;;) {
@@ -141,7 +141,7 @@ export class Faults {
     return { kinds, points, awaits: random.chance(0.4) ? 0 : random.below(crashAwaitsMax) };
   }
 
-  /** Each life has a disk of its own; a slow one is slow in bursts. */
+  /** Sets the pace of the current disk, since each life has its own. A slow disk is slow in bursts. */
   #paceDisk(): void {
     const { random, member } = this.#deps;
     const pace = (): Promise<void> | undefined =>

@@ -28,14 +28,14 @@ type End = "power cut" | "kill" | "failure" | "close";
 export interface MemberMarks {
   readonly ends: Record<End, number>;
   readonly damage: Damage;
-  /** Where the crashes asked for by points and awaits fell. */
+  /** By place: number of planned crashes at points and awaits. */
   readonly crashes: Record<CrashPlace, number>;
   restarts: number;
-  /** Lives that made one at least. */
+  /** Number of lives that made at least one checkpoint. */
   checkpoints: number;
 }
 
-/** Tests put a bug between the parts here; the simulation has to find it. */
+/** Bugs that tests insert between the parts; the simulation has to find them. */
 export interface Planted {
   readonly disk?: (disk: FakeDisk) => Disk;
   readonly alarms?: (memory: AlarmMemory) => AlarmMemory;
@@ -43,7 +43,7 @@ export interface Planted {
   readonly methods?: (methods: Methods) => Methods;
 }
 
-/** Small, so that a short run crosses every limit: segments, checkpoints, batches, backlogs. */
+/** Small values, so that a short run crosses every limit: segments, checkpoints, batches, backlogs. */
 export const storeOptions: Omit<StoreOptions, "quotaBytes"> &
   Pick<LocalEngineOptions, "directory"> = {
   directory: "/data",
@@ -68,7 +68,7 @@ const etcdOptions = {
 } as const;
 
 export const roomyBytes = 2 ** 20;
-/** The longest that a store is given to open or close, in simulated time. */
+/** Maximum simulated time for a store to open or close. */
 const patienceMs = 60_000;
 const downMsMax = 300;
 
@@ -87,14 +87,14 @@ interface Life {
 }
 
 export class Member {
-  /** Of the life that is on, or of the last one. */
+  /** Disk of the current life, or of the last one. */
   disk: FakeDisk;
   readonly #deps: MemberDeps;
   readonly #planted: Planted;
   readonly #sizes: Readonly<
     Record<"segmentBytes" | "checkpointLogBytes" | "quotaBytes" | "freeBytesMin", number>
   >;
-  /** Set while a life is on. */
+  /** Ends the current life. Undefined: no life is running. */
   #end: ((how: End) => void) | undefined;
   #points: CrashPoints | undefined;
   #stopping = false;
@@ -106,9 +106,9 @@ export class Member {
     this.#deps = deps;
     this.#planted = planted;
     this.disk = new FakeDisk(deps.random.next32());
-    // Small ones for many segments and checkpoints, large ones for zeros written ahead.
+    // Small segments cause many segments and checkpoints; large segments have zeros written ahead.
     const segmentBytes = deps.random.pick([4096, 16384, 65536]);
-    // More than a run can fill; or so little that the history of seconds does.
+    // Either more than a run can fill, or so little that a few seconds of history fill it.
     const quotaBytes = deps.random.pick([roomyBytes, roomyBytes, roomyBytes, 6000, 12_000]);
     const freeBytesMin = deps.random.pick([0, 0, 16_384]);
     this.#sizes = { segmentBytes, checkpointLogBytes: segmentBytes, quotaBytes, freeBytesMin };
@@ -122,17 +122,17 @@ export class Member {
     return this.#serving;
   }
 
-  /** Ends the life that is on, if one is. */
+  /** Ends the current life, if there is one. */
   end(how: End): void {
     this.#end?.(how);
   }
 
-  /** Cuts the life that is on short where the plan says. */
+  /** Crashes the current life where the plan says. */
   crashAt(plan: CrashPlan | undefined): void {
     this.#points?.arm(plan);
   }
 
-  /** Lives until `stop`. Rejects with what no crash may cause. */
+  /** Lives until `stop`. Rejects with errors that no crash may cause. */
   async run(): Promise<void> {
     while (!this.#stopping) {
       await this.#live();
@@ -173,21 +173,21 @@ export class Member {
     marks.restarts++;
   }
 
-  /** Nothing of this life has any effect from here on. */
+  /** Ends a life such that nothing of it has any effect afterwards. */
   #crash(place: CrashPlace, process: ProcessClock, end: (how: End) => void): void {
-    // It may have ended in the awaits between.
+    // The life may have ended during the awaits before the crash.
     if (this.#end !== end) return;
     this.#end = undefined;
     this.#deps.marks.crashes[place]++;
     end(this.#deps.random.chance(0.5) ? "power cut" : "kill");
     this.disk.crash();
-    // Within a step of the disk the server's own code is running: the network goes once it awaits.
+    // During a disk step the server's own code is running. The network goes down once that code awaits.
     if (place === "disk step") return;
     process.kill();
     this.#deps.network.down();
   }
 
-  /** Resolves with the store once it serves; undefined: a fault of the disk kept it from that. */
+  /** Resolves with the store once it serves. Undefined: a disk fault prevented that. */
   async #open({ process, points, end }: Life): Promise<FullStore | undefined> {
     const { random, log, network } = this.#deps;
     const disk = this.#planted.disk?.(this.disk) ?? this.disk;
@@ -209,7 +209,7 @@ export class Member {
     this.#store = store;
     store = this.#planted.store?.(store) ?? store;
     void store.failed.then(() => end("failure"));
-    // It was stopped while it was still opening.
+    // The life ended while the store was still opening.
     if (this.#end !== end) return store;
     const methods = etcdMethods(
       { ...deps, store, alarms },
@@ -227,7 +227,7 @@ export class Member {
     this.#store = undefined;
   }
 
-  /** In order, as on SIGTERM; a disk that fails or crashes meanwhile ends it too. */
+  /** Closes the store in order, as on SIGTERM. A disk that fails or crashes meanwhile also ends the wait. */
   async #close(opening: Promise<FullStore | undefined>): Promise<void> {
     const closing = opening.then((store) => store?.close()).catch(ignoreDiskFault);
     await Promise.race([closing, this.disk.crashed, this.#pause(patienceMs)]);

@@ -1,4 +1,4 @@
-/** Requests and answers of the histories as the messages of etcd's API, and back. */
+/** Converts requests and answers between the histories' form and the messages of etcd's API. */
 import { Buffer } from "node:buffer";
 import type { Input, Message } from "#wire/etcd-codec.ts";
 import * as m from "#wire/etcd-messages.ts";
@@ -16,12 +16,12 @@ interface UnaryCall {
   readonly decode: (bytes: Buffer) => Told;
 }
 
-/** Whose alarms are raised and disarmed. */
+/** Member whose alarms are raised and disarmed. */
 export const simMemberId = 2n;
 const done: Answer = { kind: "done" };
 const prevKv = true;
 
-/** Everything but renewals, which go on a stream. */
+/** Encodes every request except renewals, which use a stream. */
 export function unaryCall(request: Exclude<Request, { readonly kind: "renew" }>): UnaryCall {
   switch (request.kind) {
     case "range":
@@ -222,7 +222,7 @@ function opAnswer({ range, put, deleteRange, txn }: m.ResponseOp, request: KvReq
   throw new Error(`no answer to ${JSON.stringify(request)}`);
 }
 
-/** Plain form of a key-value as the store holds it, or as it is decoded from the wire. */
+/** Converts a key-value, as the store holds it or as it was decoded from the wire, to its plain form. */
 export function plainKv(
   kv: Omit<m.WireKeyValue, "value"> & { readonly value: Uint8Array },
 ): KeyValue {

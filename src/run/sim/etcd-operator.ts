@@ -17,7 +17,7 @@ export async function operate(
   while (clock.monotonicMs() < untilMs) {
     await think(deps, random.below(lookPauseMsMax));
     const armed = await isArmed(client);
-    // Left on for a while, so that crashes meet it.
+    // The alarm stays on for a while, so that crashes happen meanwhile.
     if (armed && random.chance(0.2)) await makeRoom(client, spanOf(random), deps.seen());
   }
 }
@@ -45,7 +45,7 @@ async function makeRoom(
   await client.ask({ kind: "disarm" });
 }
 
-/** Renews without end, on whichever server there is; a lease that ended all the same is followed by another. */
+/** Renews a lease without end, on whatever server is running. If the lease ends anyway, another one follows. */
 export async function keepLease(
   deps: WorkloadDeps,
   client: SimEtcdClient,

@@ -42,13 +42,13 @@ interface RunResult {
 }
 
 const faultMs = 6000;
-/** Longer than the longest lease and every pause: what is not over by then never will be. */
+/** Longer than the longest lease and every pause, so that anything unfinished by then never finishes. */
 const quietMs = 8000;
 const stepMs = 100;
 const writers = 4;
 const holders = 2;
 const watchers = 3;
-/** On the stream of the last watcher. */
+/** Number of watches on the stream of the last watcher. */
 const watchesTogether = 3;
 const firstKept = 9000;
 
@@ -71,7 +71,7 @@ class Run {
   readonly #member: Member;
   readonly #faults: Faults;
   readonly #watchers: Watcher[] = [];
-  /** The watch of everything, which never lags by its own doing. */
+  /** A watch of all keys that never lags on its own account. */
   readonly #witness: Watcher;
   #failure: unknown;
 
@@ -153,7 +153,7 @@ class Run {
     }
   }
 
-  /** Now and then reads the whole history: it must be the same after every restart. */
+  /** Reads the whole history from time to time. It must be the same after every restart. */
   async #audit(deps: WorkloadDeps, untilMs: number): Promise<void> {
     for (let i = 0; this.#clock.monotonicMs() < untilMs; i++) {
       await this.#pause(1000 + deps.random.below(1000));
@@ -172,12 +172,12 @@ class Run {
       noDelete: random.chance(0.15),
       previous: random.chance(0.5),
       fragment,
-      // Of messages for several it can take fewer, if it is to have all of them in the end.
+      // A stream with several watches gets more messages, so its client must be faster to receive all of them in the end.
       slowMs: random.pick([0, 0, 20, Math.floor(150 / together)]),
     };
   }
 
-  /** Reads, and a write, which must be answered now. */
+  /** Sends reads and a write that must be answered now. */
   async #lastQuestions(): Promise<void> {
     const client = this.#client("last");
     const asking = async (): Promise<void> => {
@@ -192,7 +192,7 @@ class Run {
     await settle();
   }
 
-  /** Nothing that was done can have filled the quota or the disk. */
+  /** Whether no operation of the run can have filled the quota or the disk. */
   get #roomy(): boolean {
     return this.#member.quotaBytes === roomyBytes && this.marks.faults["full disk"] === 0;
   }

@@ -45,7 +45,7 @@ export async function takeSnapshots(
   }
 }
 
-/** The bytes that arrived until the stream ended for any reason; undefined: no server listens. */
+/** Returns the bytes that arrived until the stream ended for any reason. Undefined: no server is listening. */
 function download(client: SimEtcdClient, random: FakeRandom): Promise<Buffer | undefined> {
   const connection = client.connection();
   if (connection === undefined) return Promise.resolve(undefined);
@@ -69,14 +69,14 @@ function download(client: SimEtcdClient, random: FakeRandom): Promise<Buffer | u
   });
 }
 
-/** As etcdctl tells: the hash of all before stands at the end. */
+/** Checks like etcdctl: the end of a snapshot is a hash of all bytes before it. */
 function isWhole(bytes: Buffer): boolean {
   const end = bytes.length - hashBytes;
   if (end < 0) return false;
   return createHash("sha256").update(bytes.subarray(0, end)).digest().equals(bytes.subarray(end));
 }
 
-/** The state of a member made of `snapshot`, after a power cut; undefined: it was refused. */
+/** Returns the state of a member restored from `snapshot`, after a power cut. Undefined: the restore was refused. */
 async function restore(
   { random, clock }: WorkloadDeps,
   snapshot: Buffer,

@@ -18,7 +18,7 @@ export interface WatcherPlan extends Span {
   readonly noDelete: boolean;
   readonly previous: boolean;
   readonly fragment: boolean;
-  /** How long it takes over each message; of several watches on a stream, the first one's counts. */
+  /** Time that the client takes per message. With several watches on a stream, the value of the first one counts. */
   readonly slowMs: number;
 }
 
@@ -27,7 +27,7 @@ export interface WatcherMarks {
   compacted: number;
   canceled: number;
   progress: number;
-  /** Progress for all watches of the stream. */
+  /** Number of progress messages for all watches of a stream. */
   streamProgress: number;
   fragments: number;
 }
@@ -39,28 +39,28 @@ interface WatcherDeps {
   readonly marks: WatcherMarks;
 }
 
-/** One watch of the stream, over all that follow one another. */
+/** One place on the stream, for watches that follow one another. */
 interface Seat {
   readonly plan: WatcherPlan;
-  /** 0, for a watch alone, lets the server choose, which is 0 too. */
+  /** Watch id. A single watch uses 0, which lets the server choose; it chooses 0 as well. */
   readonly id: number;
-  /** The revision to ask for next; 0 is "from now". */
+  /** Revision to request next; 0: from now on. */
   next: number;
   sequence: number;
   watch: WatchInProgress | undefined;
-  /** The one before it on this stream, which was canceled. */
+  /** Previous watch of this place on the stream, which was canceled. */
   canceled: WatchInProgress | undefined;
 }
 
 const reconnectMs = 100;
-/** On the wire, "all watches of the stream". */
+/** Watch id on the wire for all watches of the stream. */
 const everyWatch = -1;
 
 export class Watcher {
   readonly #deps: WatcherDeps;
   readonly #seats: readonly Seat[];
   #stream: ClientStream | undefined;
-  /** Counts streams: what an older one says is not for this one. */
+  /** Number of the current stream. Messages of older streams are ignored. */
   #session = 0;
   #ended = false;
 
@@ -76,7 +76,7 @@ export class Watcher {
     }));
   }
 
-  /** Everything up to here was seen. */
+  /** Revision up to which the watcher has seen everything. */
   get position(): number {
     return Math.max(0, Math.min(...this.#seats.map(({ next }) => next)) - 1);
   }
@@ -108,20 +108,20 @@ export class Watcher {
     this.#stream?.send(m.watchRequest.encode({ progress: {} }));
   }
 
-  /** One watch ends, and is made anew on the same stream once that is confirmed. */
+  /** Cancels one watch. It is created again on the same stream once the cancellation is confirmed. */
   cancelOne(random: FakeRandom): void {
     const { id } = random.pick(this.#seats);
     this.#stream?.send(m.watchRequest.encode({ cancel: { watchId: id } }));
   }
 
-  /** Lets go, and goes on from where it was on a new stream. */
+  /** Closes the stream, and continues at the same position on a new one. */
   restart(random: FakeRandom): void {
     if (this.#ended || this.#stream === undefined) return;
     if (random.chance(0.5)) this.cancelOne(random);
     this.#stream.close();
   }
 
-  /** For good. What it has is all it is owed. */
+  /** Stops for good. The watcher is owed no further events. */
   end(): void {
     this.#ended = true;
     this.#stream?.close();
@@ -174,11 +174,11 @@ export class Watcher {
     const events = told.events.map(plainEvent);
     if (fragment) this.#deps.marks.fragments++;
     const at = this.#deps.recorder.moment();
-    // Before the creation answer, a message can only belong to the watch that was canceled.
+    // Before the answer to the creation, a message can only belong to the canceled watch.
     const of = watch.created === undefined ? (seat.canceled ?? watch) : watch;
     of.messages.push({ kind: "events", at, sentMs, revision, fragment, events });
     if (of !== watch) return;
-    // Of a revision in parts, more follows.
+    // After a fragment, more events of the same revision follow.
     seat.next = (events.at(-1)?.revision ?? 0) + (fragment ? 0 : 1);
   }
 

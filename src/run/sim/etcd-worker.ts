@@ -1,4 +1,4 @@
-/** A thread of a campaign: runs every `stride`-th seed and says how each went. */
+/** Thread of a campaign: runs every `stride`-th seed and reports the results. */
 import { parentPort, workerData } from "node:worker_threads";
 import { must } from "#base/assert.ts";
 import { runSeed } from "./etcd-run.ts";
@@ -8,13 +8,13 @@ export interface WorkerOrder {
   readonly first: number;
   readonly last: number;
   readonly stride: number;
-  /** By the host's clock; no seed is started after it. */
+  /** End of the campaign on the host's clock; no seed is started after it. */
   readonly untilMs: number;
 }
 
 export interface SeedReport {
   readonly seed: number;
-  /** Empty: every promise held. */
+  /** Empty: every guarantee held. */
   readonly problems: readonly string[];
   readonly tally: Tally;
 }

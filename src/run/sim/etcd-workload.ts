@@ -12,7 +12,7 @@ export interface WorkloadDeps {
   readonly random: FakeRandom;
   /** All granted leases, newest last; some may have ended. */
   readonly leases: string[];
-  /** The revision the recorder has seen: compactions stay at or below it. */
+  /** Returns the revision that the recorder has seen. Compactions stay at or below it. */
   readonly seen: () => number;
 }
 
@@ -55,7 +55,7 @@ export async function readAndWrite(
   }
 }
 
-/** A request is written down as text in its value, so no two values are the same. */
+/** Each request is written as text into its value, so that no two values are equal. */
 class Requests {
   readonly #random: FakeRandom;
   readonly #name: string;
@@ -98,7 +98,7 @@ class Requests {
     return { kind: "range", ...spanOf(this.#random), revision, limit };
   }
 
-  /** No key is put twice, nor deleted and put, in one branch: etcd refuses that. */
+  /** Within a branch, no key is put twice, or deleted and put, because etcd refuses that. */
   #transaction(depth: number): KvRequest {
     const compares = Array.from({ length: this.#random.below(3) }, () => this.#compare());
     return { kind: "txn", compares, success: this.#branch(depth), failure: this.#branch(depth) };
@@ -133,7 +133,7 @@ class Requests {
   }
 }
 
-/** Takes the keys an operation changes out of `left`. @returns false when one was taken before. */
+/** Removes the keys that an operation changes from `left`. @returns false when one of them is not in `left`. */
 function claim(left: Set<string>, op: KvRequest): boolean {
   const wanted = changedKeys(op);
   if (wanted.some((key) => !left.has(key))) return false;
@@ -147,7 +147,7 @@ function changedKeys(op: KvRequest): string[] {
   return [op.key];
 }
 
-/** Grants a lease, attaches to it, renews it for a while; then lets it end, or ends it. */
+/** Grants a lease, attaches keys to it, and renews it for a while. Then the lease expires or is revoked. */
 export async function holdLeases(
   deps: WorkloadDeps,
   client: SimEtcdClient,
@@ -164,7 +164,7 @@ export async function holdLeases(
   }
 }
 
-/** Lists leases all the time: a crash must not take back what an answer said of one. */
+/** Lists leases all the time. A crash must not undo what an answer reported about a lease. */
 export async function listLeases(
   deps: WorkloadDeps,
   client: SimEtcdClient,

@@ -1,4 +1,4 @@
-/** Calls of gRPC methods over the fake network: a request is copied, an answer loses its frame on arrival. */
+/** Calls gRPC methods over the fake network. A request is copied, and an answer loses its frame on arrival. */
 import { Buffer } from "node:buffer";
 import type { Method, ServerStream, StreamEnd } from "#etcd/call.ts";
 import type {
@@ -34,13 +34,13 @@ async function answered(
   return answer(Buffer.from(request));
 }
 
-/** Joined as late as a socket would: the pieces are views that must hold until then. */
+/** Joins the pieces on arrival, like a socket: they are views that must stay valid until then. */
 function unframed(frame: Frame): Buffer {
   const whole = Buffer.isBuffer(frame) ? frame : Buffer.concat(frame);
   return whole.subarray(prefixBytes);
 }
 
-/** `slowMs`: how long the client takes over each message. */
+/** `slowMs`: time that the client takes per message. */
 export function openStream(
   connection: GrpcConnection,
   path: string,
@@ -71,7 +71,7 @@ function deliver(server: StreamEnd, bytes: Uint8Array, call: GrpcStream): void {
   }
 }
 
-/** A fake stream as the services see it. */
+/** Adapts a fake stream to the interface of the services. */
 class GrpcStream implements ServerStream {
   readonly #stream: FakeStream<Frame>;
 

@@ -32,7 +32,7 @@ export class ProcessClock implements Clock {
     });
   }
 
-  /** No timer of this process fires any more. */
+  /** Stops all timers of this process. */
   kill(): void {
     this.#dead = true;
   }

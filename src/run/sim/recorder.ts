@@ -47,7 +47,7 @@ export class Recorder {
     this.#operations.push({ ...pending, returned: this.moment(), outcome });
   }
 
-  /** It never left the client. */
+  /** Drops a request that never left the client. */
   forget(id: number): void {
     this.#pending.delete(id);
   }
@@ -63,7 +63,7 @@ export class Recorder {
     this.#snapshots.push(snapshot);
   }
 
-  /** The faults have stopped, and what they did is over. */
+  /** Marks the moment when the faults have stopped and their effects are over. */
   quiet(): void {
     this.#quiet = this.moment();
   }

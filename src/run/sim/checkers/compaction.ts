@@ -24,7 +24,7 @@ export function compaction(history: History): string[] {
   ];
 }
 
-/** The highest compaction that was acknowledged before `moment`. */
+/** Returns the highest compaction acknowledged before `moment`. */
 function acknowledged(compactions: readonly Compaction[], moment: Moment): number {
   const done = compactions.filter(
     ({ operation: { outcome, returned } }) =>
@@ -33,7 +33,7 @@ function acknowledged(compactions: readonly Compaction[], moment: Moment): numbe
   return Math.max(0, ...done.map(({ revision }) => revision));
 }
 
-/** The highest compaction that may have happened before `moment`. */
+/** Returns the highest compaction that may have happened before `moment`. */
 function possible(compactions: readonly Compaction[], moment: Moment): number {
   const asked = compactions.filter(
     ({ operation: { outcome, invoked } }) =>

@@ -24,7 +24,7 @@ export function converged(history: History, timeline: Timeline): string[] {
   return [...problems, ...attached.map(({ key, lease }) => `${key} outlives its lease ${lease}`)];
 }
 
-/** A watcher's last watch is open until the end of the run, unless the server canceled it. */
+/** Reports missing events. A watcher's last watch stays open until the end of the run, unless the server canceled it. */
 function behind(watch: Watch, timeline: Timeline): string[] {
   const last = watch.messages.at(-1)?.kind;
   if (last === "compacted" || last === "canceled") return [];

@@ -1,4 +1,4 @@
-/** Revisions are dense and rising: from the first write on, none is left out. */
+/** Checks that revisions are dense: from the first write on, none is missing. */
 import type { History } from "./history.ts";
 import { firstRevision } from "./oracle.ts";
 import { sightings, type Timeline } from "./timeline.ts";

@@ -9,14 +9,14 @@ export function durable(history: History, timeline: Timeline): string[] {
   return [...changedEvents(history), ...lostRevisions(history, timeline)];
 }
 
-/** Two watches that saw the same key at the same revision saw the same. */
+/** Reports watches that saw different events for the same key at the same revision. */
 function changedEvents(history: History): string[] {
   const told = new Map<string, string>();
   return history.watches.flatMap((watch) =>
     [...Map.groupBy(eventsOf(watch), placeOf)].flatMap(([place, events]) => {
       const now = JSON.stringify(events.map(({ kv }) => kv ?? null));
       const before = told.get(place);
-      // A filter or a cut may leave part of what one revision did to one key.
+      // A filter or a cut connection may omit some of the changes that one revision made to a key.
       if (before !== undefined && before !== now && !watch.noPut && !watch.noDelete) {
         return [`${place} was ${before} and became ${now} for watch ${watch.id}`];
       }
@@ -30,7 +30,7 @@ function placeOf({ key, revision }: Event): string {
   return `${key} at ${revision}`;
 }
 
-/** No answer names a revision below one that was observed before its request was sent. */
+/** Reports answers with a revision below one that was observed before their request was sent. */
 function lostRevisions(history: History, timeline: Timeline): string[] {
   const problems: string[] = [];
   for (const { id, outcome, invoked } of history.operations) {

@@ -1,4 +1,4 @@
-/** Every promise of the etcd API that a history can break, and the checker that notices. */
+/** Guarantees of the etcd API that a history can violate, each with its checker. */
 import { compaction } from "./compaction.ts";
 import { converged } from "./converged.ts";
 import { dense } from "./dense.ts";
@@ -44,7 +44,7 @@ export interface Problem {
   readonly text: string;
 }
 
-/** @returns what was broken; empty when every promise held. */
+/** @returns the violated guarantees; empty when all of them held. */
 export function check(history: History): Problem[] {
   const timeline = new Timeline(history);
   return (Object.keys(guarantees) as Guarantee[]).flatMap((guarantee) =>

@@ -15,11 +15,11 @@ export interface KeyValue {
   readonly create: number;
   readonly mod: number;
   readonly version: number;
-  /** A decimal int64; "0" is none. */
+  /** A decimal int64; "0": no lease. */
   readonly lease: string;
 }
 
-/** Half-open as etcd has it: `end` "" is the one key, "\0" everything from `key` on. */
+/** A half-open range as in etcd: `end` "" selects the one key, "\0" every key from `key` on. */
 export interface Span {
   readonly key: string;
   readonly end: string;
@@ -34,14 +34,14 @@ export interface Compare extends Span {
 }
 
 export type KvRequest =
-  /** `revision` 0: the newest. `limit` 0: all. */
+  /** `revision` 0: the newest one. `limit` 0: no limit. */
   | ({ readonly kind: "range"; readonly revision: number; readonly limit: number } & Span)
   | {
       readonly kind: "put";
       readonly key: string;
       readonly value: string;
       readonly lease: string;
-      /** Keep what the key has, and fail without a key. */
+      /** Keeps the key's current value or lease, and fails if the key does not exist. */
       readonly ignore: "none" | "value" | "lease";
     }
   | ({ readonly kind: "delete" } & Span)
@@ -60,7 +60,7 @@ export type Request =
   | { readonly kind: "renew"; readonly lease: string }
   | { readonly kind: "remaining"; readonly lease: string }
   | { readonly kind: "leases" }
-  /** Whether the alarm of a full database is on; and off with it. */
+  /** `alarms` asks whether the alarm of a full database is on; `disarm` turns it off. */
   | { readonly kind: "alarms" }
   | { readonly kind: "disarm" };
 
@@ -75,7 +75,7 @@ export type Answer =
   | { readonly kind: "delete"; readonly previous: readonly KeyValue[] }
   | { readonly kind: "txn"; readonly succeeded: boolean; readonly answers: readonly Answer[] }
   | { readonly kind: "done" }
-  /** `ttlSeconds` of a renewal or a question; 0 or less: there is no such lease. */
+  /** `ttlSeconds` of a renewal or a query; for 0 or less the lease does not exist. */
   | {
       readonly kind: "lease";
       readonly ttlSeconds: number;
@@ -95,10 +95,10 @@ export type Refusal =
   | "too many leases";
 
 export type Outcome =
-  /** `revision`: the header's. */
+  /** `revision`: revision in the header of the answer. */
   | { readonly kind: "answered"; readonly revision: number; readonly answer: Answer }
   | { readonly kind: "refused"; readonly why: Refusal }
-  /** The connection was lost, or the server stopped: it may have happened, or may yet. */
+  /** The connection was lost, or the server stopped. The operation may have taken effect, or may still do so. */
   | { readonly kind: "unknown" };
 
 export interface Operation {
@@ -113,9 +113,9 @@ export interface Operation {
 export interface Event {
   readonly revision: number;
   readonly key: string;
-  /** Undefined: deleted. */
+  /** Undefined: the key was deleted. */
   readonly kv: KeyValue | undefined;
-  /** Only present when requested, and only while it is not compacted. */
+  /** Present only if requested and not yet compacted. */
   readonly previous: KeyValue | undefined;
 }
 
@@ -123,34 +123,34 @@ export type WatchMessage =
   | {
       readonly kind: "events";
       readonly at: Moment;
-      /** When the server sent it. */
+      /** Time when the server sent the message. */
       readonly sentMs: number;
       readonly revision: number;
       readonly fragment: boolean;
       readonly events: readonly Event[];
     }
-  /** The watch has everything up to `revision`. */
+  /** The watch has received all events up to `revision`. */
   | { readonly kind: "progress"; readonly at: Moment; readonly revision: number }
   | { readonly kind: "compacted"; readonly at: Moment; readonly compactRevision: number }
-  /** Its client asked for that. */
+  /** The client requested the cancellation. */
   | { readonly kind: "canceled"; readonly at: Moment };
 
-/** One watch from its creation on one connection; a watcher that resumes makes another. */
+/** One watch on one connection, from its creation on. A watcher that resumes makes another watch. */
 export interface Watch extends Span {
   readonly id: number;
-  /** Which watcher: its watches follow one another. */
+  /** Name of the watcher. Its watches follow one another. */
   readonly watcher: string;
   readonly startRevision: number;
   readonly noPut: boolean;
   readonly noDelete: boolean;
   readonly previous: boolean;
   readonly asked: Moment;
-  /** The answer to its creation; undefined: never received. */
+  /** Answer to the creation. Undefined: it was never received. */
   readonly created: { readonly at: Moment; readonly revision: number } | undefined;
   readonly messages: readonly WatchMessage[];
 }
 
-/** What a member holds that was made of a snapshot. */
+/** Contents of a member that was restored from a snapshot. */
 export interface Restored {
   readonly revision: number;
   /** Sorted by key. */
@@ -160,11 +160,11 @@ export interface Restored {
 
 export interface Snapshot {
   readonly asked: Moment;
-  /** When its last bytes arrived. */
+  /** Moment when the last bytes arrived. */
   readonly taken: Moment;
-  /** All bytes arrived, with the right hash. */
+  /** Whether all bytes arrived, with the right hash. */
   readonly isWhole: boolean;
-  /** Undefined: it was refused. */
+  /** Undefined: the restore was refused. */
   readonly restored: Restored | undefined;
 }
 
@@ -173,9 +173,9 @@ export interface History {
   readonly watches: readonly Watch[];
   readonly snapshots: readonly Snapshot[];
   readonly quotaBytes: number;
-  /** Nothing that was done can have filled the quota or the disk. */
+  /** Whether no operation of the run can have filled the quota or the disk. */
   readonly isRoomy: boolean;
-  /** When all faults had stopped and all clients had had time to catch up. */
+  /** Moment when all faults had stopped and all clients had had time to catch up. */
   readonly quiet: Moment;
   readonly end: Moment;
 }

@@ -49,7 +49,7 @@ function hadKeys(
     const state = timeline.state(at);
     if (state !== undefined && keysOf(state, lease).join() === told) return true;
   }
-  // An answer about an expired lease carries nothing else.
+  // An answer about an expired lease contains no keys.
   return keys.length === 0 && outcome.kind === "answered" && isGone(outcome.answer);
 }
 
@@ -57,7 +57,7 @@ function isGone(answer: object): boolean {
   return "ttlSeconds" in answer && answer.ttlSeconds === gone;
 }
 
-/** What the grant and the renewals that were answered before it was asked promise still. */
+/** Returns the remaining seconds that the grant and earlier answered renewals still guarantee. */
 function leastLeft(
   history: History,
   timeline: Timeline,

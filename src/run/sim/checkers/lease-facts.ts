@@ -1,11 +1,11 @@
-/** What the answers say of each lease: when it was alive, and when it was gone. */
+/** Derives from the answers when each lease was alive, and when it was gone. */
 import type { History, Moment, Operation } from "./history.ts";
 
 export interface LeaseFacts {
-  /** Granted, renewed or seen: alive at some moment since `from`, and then until `untilMs`. */
+  /** Grants, renewals and sightings. The lease was alive at some moment since `from`, and then until `untilMs`. */
   readonly alive: { readonly from: Moment; readonly told: Moment; readonly untilMs: number }[];
   readonly gone: { readonly asked: Moment; readonly told: Moment; readonly how: string }[];
-  /** The order of the first revoke request: from then on the lease may end. */
+  /** Order of the first revoke request. After it the lease may end. */
   revokedFrom: number;
 }
 
@@ -22,7 +22,7 @@ export function leaseFacts(history: History): Map<string, LeaseFacts> {
   return byId;
 }
 
-/** Whether a lease may have ended by `told`, as far as the answers go. */
+/** Whether a lease may have ended by `told`, according to the answers. */
 export function mayHaveEnded({ alive, revokedFrom }: LeaseFacts, told: Moment): boolean {
   if (alive.some(({ from }) => from.order > told.order)) return false;
   return revokedFrom < told.order || alive.every(({ untilMs }) => untilMs <= told.ms);
@@ -50,7 +50,7 @@ function noteAnswer(lease: LeaseFacts, { request, outcome, invoked, returned }: 
   } else if (outcome.kind === "answered" && outcome.answer.kind === "lease") {
     const { ttlSeconds } = outcome.answer;
     const moment = { asked: invoked, told: returned };
-    // A question that is answered "0 seconds left" is answered "alive".
+    // For a query, "0 seconds left" means that the lease is alive.
     if (request.kind === "renew" ? ttlSeconds <= 0 : ttlSeconds < 0) {
       lease.gone.push({ ...moment, how: `${request.kind} was answered so` });
     } else {
@@ -60,7 +60,7 @@ function noteAnswer(lease: LeaseFacts, { request, outcome, invoked, returned }: 
   }
 }
 
-/** A list that lacks a lease says it is gone, if it was granted before. */
+/** A list without a lease proves that the lease is gone, if it was granted before. */
 function noteList(operation: Operation, of: (id: string) => LeaseFacts, history: History): void {
   const { outcome, invoked, returned } = operation;
   if (outcome.kind !== "answered" || outcome.answer.kind !== "leases") return;

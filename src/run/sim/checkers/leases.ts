@@ -16,7 +16,7 @@ export function leases(history: History, timeline: Timeline): string[] {
   return [...[...facts].flatMap(([id, lease]) => problemsOf(id, lease)), ...attached, ...parts];
 }
 
-/** Revisions that only the end of a lease explains. */
+/** Returns the revisions that only the end of a lease explains. */
 function leaseEnds(history: History, timeline: Timeline): Map<number, string> {
   const ends = new Map<number, string>();
   for (const [revision, cause] of timeline.explained(history).causes) {
@@ -30,7 +30,7 @@ function noteEnd(lease: LeaseFacts | undefined, revision: number, history: Histo
     for (const message of watch.messages) {
       if (message.kind !== "events") continue;
       if (!message.events.some((event) => event.revision === revision)) continue;
-      // The server had it at the latest when it sent it.
+      // The server had the revision at the latest when it sent the message.
       const told: Moment = { order: message.at.order, ms: message.sentMs };
       lease?.gone.push({ asked: message.at, told, how: `its keys went in ${revision}` });
     }
@@ -41,7 +41,7 @@ function problemsOf(id: string, { alive, gone, revokedFrom }: LeaseFacts): strin
   const problems: string[] = [];
   const known = Math.min(...alive.map(({ told }) => told.order));
   for (const { asked, told, how } of gone) {
-    // Before its grant was observed, it may not have been granted yet.
+    // The lease may not have been granted yet before its grant was observed.
     if (asked.order < known) continue;
     const early = alive.find(({ untilMs }) => untilMs > told.ms);
     if (early !== undefined && told.order < revokedFrom) {
@@ -69,7 +69,7 @@ function attachedLater(timeline: Timeline, ends: ReadonlyMap<number, string>): s
   return problems;
 }
 
-/** Deletes that no operation explains, of some but not all keys of a lease. */
+/** Reports deletes that no operation explains and that affect only some keys of a lease. */
 function inParts(history: History, timeline: Timeline): string[] {
   return timeline.explained(history).unexplained.flatMap((revision) => {
     const events = timeline.events.get(revision) ?? [];

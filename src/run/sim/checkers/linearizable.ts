@@ -31,7 +31,7 @@ function answerProblems(operation: Operation, timeline: Timeline): string[] {
   const floor = timeline.floor(operation.invoked);
   if (changed !== undefined && changed > floor) return [];
   if (changed !== undefined) return [`${name(operation)} wrote ${changed}, at most ${floor}`];
-  // It changed nothing, so it is a read of the state its header names - or of an older one.
+  // The operation changed nothing, so it must be a read of the state at its header's revision, or of an older one.
   const { request } = operation;
   const asked = request.kind === "range" && request.revision > 0 ? request.revision : revision;
   const state = timeline.state(asked);
@@ -43,7 +43,7 @@ function answerProblems(operation: Operation, timeline: Timeline): string[] {
   return [`${name(operation)} is not what the state at ${asked} gives: ${JSON.stringify(made)}`];
 }
 
-/** A refusal says something of the state too: it must be so at some revision since the call. */
+/** Checks a refusal against the states: its reason must hold at some revision since the call. */
 function refusalProblems(operation: Operation, timeline: Timeline): string[] {
   const { outcome } = operation;
   if (outcome.kind !== "refused" || outcome.why !== "key not found" || !isKv(operation)) return [];
@@ -55,7 +55,7 @@ function refusalProblems(operation: Operation, timeline: Timeline): string[] {
   return [`${name(operation)} was refused, but the key was there`];
 }
 
-/** Two answers that both changed something name two revisions. */
+/** Reports two operations that both changed the state, but whose answers name the same revision. */
 function sharedRevisions(history: History, timeline: Timeline): string[] {
   const owners = new Map<number, Operation>();
   return history.operations.flatMap((operation) => {

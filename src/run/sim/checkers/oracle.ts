@@ -9,7 +9,7 @@ import { inSpan } from "./history.ts";
 export type State = ReadonlyMap<string, KeyValue>;
 
 export const emptyState: State = new Map();
-/** An empty store's. */
+/** Revision of an empty store. */
 export const firstRevision = 1;
 
 interface Done {
@@ -21,7 +21,7 @@ interface Done {
 
 type Effect = Done | { readonly kind: "refused"; readonly why: Refusal };
 
-/** What `request` does to `state`; its changes, if any, are in `revision`. */
+/** Returns the effect of `request` on `state`. Its changes, if any, get the given `revision`. */
 export function effect(state: State, revision: number, request: KvRequest): Effect {
   const run = new Run(state, revision);
   const taken = choose(state, request);
@@ -44,12 +44,12 @@ function keysIn(state: State, span: Span): KeyValue[] {
   return [...state.values()].filter(({ key }) => inSpan(span, key));
 }
 
-/** Keys attached to a lease, sorted. */
+/** Returns the keys attached to a lease, sorted. */
 export function keysOf(state: State, lease: string): string[] {
   return [...state.values()].filter((kv) => kv.lease === lease).map(({ key }) => key);
 }
 
-/** A request with its branches chosen: all compares are made before anything is done. */
+/** A request with its branches chosen. All compares are evaluated before any operation. */
 type Taken =
   | Exclude<KvRequest, { readonly kind: "txn" }>
   | { readonly kind: "txn"; readonly succeeded: boolean; readonly ops: readonly Taken[] };
@@ -71,7 +71,7 @@ class Run {
     this.#revision = revision;
   }
 
-  /** Before anything is done: can every operation succeed? */
+  /** Checks before any operation whether all of them can succeed. */
   refuse(taken: Taken): Refusal | undefined {
     if (taken.kind === "txn") {
       return taken.ops.map((op) => this.refuse(op)).find((why) => why !== undefined);
@@ -138,7 +138,7 @@ function sorted(state: Map<string, KeyValue>): State {
   return new Map([...state].toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Of a range: for every key there is. A key that is not there compares as zeros, its value as nothing. */
+/** A compare of a range must hold for every existing key. An absent key compares as zeros; a compare of its value fails. */
 function holds(state: State, compare: Compare): boolean {
   const kvs = keysIn(state, compare);
   if (kvs.length > 0) return kvs.every((kv) => holdsFor(compare, kv));

@@ -40,7 +40,7 @@ function leaseProblems(
   const orphans = made.kvs.filter(({ lease }) => lease !== "0" && !there.has(lease));
   const problems = orphans.map(({ key, lease }) => `holds ${key} without its lease ${lease}`);
   for (const [id, facts] of timeline.leases(history)) {
-    // An "expired" answer before the grant does not count; no lease is granted twice.
+    // An "expired" answer before the grant does not count. No lease is granted twice.
     const granted = Math.min(...facts.alive.map(({ told }) => told.order));
     const wasGone = facts.gone.some(
       (one) => one.asked.order > granted && one.told.order < asked.order,

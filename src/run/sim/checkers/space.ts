@@ -41,7 +41,7 @@ function quotaProblems(
     : [];
 }
 
-/** It saw an alarm, and another call after that went as if there were none. */
+/** Reports later operations that ignored the alarm, although no disarm explains that. */
 function forgotten(armed: Operation, history: History): string[] {
   if (!tells(armed, true)) return [];
   const disarms = history.operations.filter(
@@ -61,7 +61,7 @@ function forgotten(armed: Operation, history: History): string[] {
   });
 }
 
-/** No alarm without a put that may have found no room since it was last disarmed. */
+/** Reports an alarm if, since the last disarm, no write can have run out of space. */
 function ofNothing(armed: Operation, { operations }: History): string[] {
   if (!tells(armed, true)) return [];
   const since = Math.max(
@@ -101,7 +101,7 @@ function mayDisarm({ request }: Operation): boolean {
   return request.kind === "disarm";
 }
 
-/** By when it had its effect, if it had one. An order. */
+/** Returns the order by which the operation had its effect, if it had one. */
 function endOf({ outcome, returned }: Operation): number {
   return outcome.kind === "unknown" ? Number.POSITIVE_INFINITY : returned.order;
 }
@@ -110,7 +110,7 @@ function before(a: Moment, b: Moment): boolean {
   return a.order < b.order;
 }
 
-/** Of transactions within transactions only the quota knows, as in etcd: the alarm does not look. */
+/** As in etcd, nested transactions count for the quota only, not for the alarm. */
 function needsSpace(request: Request, nested: boolean): boolean {
   if (request.kind === "grant" || request.kind === "put") return true;
   if (request.kind !== "txn") return false;

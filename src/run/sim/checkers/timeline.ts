@@ -13,7 +13,7 @@ interface Sighting {
   readonly revision: number;
 }
 
-/** What caused a revision. */
+/** Cause of a revision. */
 type Cause =
   | { readonly kind: "operation"; readonly operation: Operation }
   | { readonly kind: "lease"; readonly lease: string };
@@ -24,12 +24,12 @@ interface Explanation {
 }
 
 export class Timeline {
-  /** All events of each revision that some client saw whole. */
+  /** By revision: all its events, for revisions that some client saw completely. */
   readonly events: ReadonlyMap<number, readonly Event[]>;
-  /** By order: the highest revision observed so far. */
+  /** Sorted by order: the highest revision observed so far. */
   readonly #floor: readonly Sighting[];
   readonly #states = new Map<number, State>();
-  /** By when each revision was there, as the watches of everything tell: an order, and a time. */
+  /** By revision: the order and the time by which it existed, according to the watches of all keys. */
   readonly #seen = new Map<number, Moment>();
   #explained: Explanation | undefined;
   #leases: ReadonlyMap<string, LeaseFacts> | undefined;
@@ -51,7 +51,7 @@ export class Timeline {
     return this.#states.get(revision);
   }
 
-  /** The highest revision observed by any client before `moment`. */
+  /** Returns the highest revision that any client observed before `moment`. */
   floor(moment: Moment): number {
     let low = 0;
     let high = this.#floor.length;
@@ -63,7 +63,7 @@ export class Timeline {
     return low === 0 ? firstRevision : must(this.#floor[low - 1], "not the first").revision;
   }
 
-  /** As `explain` finds it, once. */
+  /** Caches the result of `explain`. */
   explained(history: History): Explanation {
     this.#explained ??= explain(history, this);
     return this.#explained;
@@ -74,12 +74,12 @@ export class Timeline {
     return this.#leases;
   }
 
-  /** When the first watch of everything got it, with the server's time of sending. */
+  /** Returns the moment when the first watch of all keys received the revision, with the server's sending time. */
   firstSeen(revision: number): Moment | undefined {
     return this.#seen.get(revision);
   }
 
-  /** Events of one revision that a watch is to get. */
+  /** Returns the events of one revision that a watch must receive. */
   wanted(watch: Watch, revision: number): readonly Event[] {
     const events = this.events.get(revision) ?? [];
     return events.filter(
@@ -88,7 +88,7 @@ export class Timeline {
   }
 }
 
-/** The first revision a watch must deliver; undefined: it cannot be known. */
+/** Returns the first revision that a watch must deliver. Undefined: it is unknown. */
 export function firstOf(watch: Watch): number | undefined {
   if (watch.startRevision > 0) return watch.startRevision;
   return watch.created === undefined ? undefined : watch.created.revision + 1;
@@ -127,7 +127,7 @@ function explain(history: History, timeline: Timeline): Explanation {
   const matching = new Matching();
   const likely = new Map(open.map((r) => [r, candidates(history, timeline, r)]));
   const unlikely = open.filter((revision) => !matching.place(revision, likely, new Set()));
-  // Any lease then, also one that may not have ended: the lease checker will say so.
+  // Here any lease may be the cause, even one that may not have ended: the lease checker reports that.
   const possible = new Map(
     open.map((r) => [r, [...(likely.get(r) ?? []), ...leaseOf(timeline, r)]]),
   );
@@ -136,7 +136,7 @@ function explain(history: History, timeline: Timeline): Explanation {
   return { causes, unexplained };
 }
 
-/** The revision an acknowledged operation says it made, if it made one. */
+/** Returns the revision that an acknowledged operation made according to its answer, if it made one. */
 export function changedAt(timeline: Timeline, operation: Operation): number | undefined {
   const { outcome } = operation;
   if (outcome.kind !== "answered" || !isKv(operation)) return undefined;
@@ -150,7 +150,7 @@ export function changedAt(timeline: Timeline, operation: Operation): number | un
     : undefined;
 }
 
-/** Names of what could have made `revision`: an operation's id, or a lease's. */
+/** Returns the names of possible causes of `revision`: ids of operations or of leases. */
 function candidates(history: History, timeline: Timeline, revision: number): string[] {
   const before = timeline.state(revision - 1) ?? emptyState;
   const events = timeline.events.get(revision) ?? [];
@@ -179,7 +179,7 @@ function ended(history: History, timeline: Timeline, name: string, revision: num
   return facts === undefined || seen === undefined || mayHaveEnded(facts, seen);
 }
 
-/** The lease whose keys, all and only, these events delete. */
+/** Returns the lease whose keys these events delete, all of them and no others. */
 function endedLease(before: State, events: readonly Event[]): string | undefined {
   const lease = before.get(events[0]?.key ?? "")?.lease ?? "0";
   if (lease === "0" || events.some(({ kv }) => kv !== undefined)) return undefined;
@@ -194,7 +194,7 @@ function causeOf(history: History, name: string): Cause {
   return { kind: "operation", operation: must(operation, "a candidate is an operation") };
 }
 
-/** Kuhn's augmenting paths: a few revisions, a few candidates each. */
+/** Matches revisions with causes by Kuhn's augmenting paths; there are few of both. */
 class Matching {
   readonly taken = new Map<string, number>();
 
@@ -215,7 +215,7 @@ class Matching {
   }
 }
 
-/** From watches that see everything; the first to have seen a revision counts. */
+/** Collects events from the watches of all keys. For each revision, the first watch that saw it counts. */
 function collectEvents(
   history: History,
   seen: Map<number, Moment>,
@@ -235,7 +235,7 @@ function collectEvents(
   return new Map([...events].toSorted(([a], [b]) => a - b));
 }
 
-/** A message sent early may arrive late: each bound is the least of its own. */
+/** A message that was sent early may arrive late, so the minima of order and time are taken separately. */
 function earlier(a: Moment | undefined, b: Moment): Moment {
   if (a === undefined) return b;
   return { order: Math.min(a.order, b.order), ms: Math.min(a.ms, b.ms) };
@@ -245,7 +245,7 @@ export function eventsOf(watch: Watch): Event[] {
   return watch.messages.flatMap((message) => (message.kind === "events" ? message.events : []));
 }
 
-/** Every observed revision, in order of observation. */
+/** Returns every observed revision, in the order of observation. */
 export function sightings(history: History): Sighting[] {
   const all: Sighting[] = [];
   for (const { outcome, returned: at } of history.operations) {

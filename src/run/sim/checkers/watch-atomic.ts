@@ -1,4 +1,4 @@
-/** Atomic: all events of one revision come in one message, unless fragments were asked for. */
+/** Atomic: all events of one revision arrive in one message, unless fragments were requested. */
 import type { History, Watch } from "./history.ts";
 
 export function watchAtomic(history: History): string[] {

@@ -1,4 +1,4 @@
-/** Ordered: a watch gets its events by rising revision. */
+/** Ordered: a watch gets its events by increasing revision. */
 import type { History } from "./history.ts";
 import { eventsOf } from "./timeline.ts";
 

@@ -14,12 +14,12 @@ function problemsOf(watch: Watch, timeline: Timeline): string[] {
   const first = got[0]?.revision;
   const last = got.at(-1)?.revision;
   if (first === undefined || last === undefined) return [];
-  // What should have been first is asked by "resumable"; here, that nothing between is missing.
+  // "resumable" checks which event must be the first. Here, no event in between may be missing.
   const wanted: Event[] = [];
   for (let at = Math.max(first, firstOf(watch) ?? 0); at <= last; at++) {
     wanted.push(...timeline.wanted(watch, at));
   }
-  // A cut may have taken the rest of the last revision's fragments.
+  // A cut connection may have lost the remaining fragments of the last revision.
   const cut = wanted.slice(0, lastIsFragment(watch) ? got.length : wanted.length);
   const at = cut.findIndex((event, i) => !sameEvent(event, got[i]));
   if (at !== -1) {

@@ -14,7 +14,7 @@ export function watchUnique(history: History): string[] {
   });
 }
 
-/** What is before the start was had before. */
+/** Reports events before the start revision, which the watcher had received before. */
 function unasked(watch: Watch, { revision, key }: Event): string[] {
   const { startRevision: start } = watch;
   return revision < start ? [`watch ${watch.id}: ${key} at ${revision}, start ${start}`] : [];

@@ -19,13 +19,13 @@ import { FakeRandom } from "#platform/testing/random.ts";
 export type ApiEngine = "memory" | "local";
 export type Restart = "close" | "kill" | "power cut";
 
-/** A bug put in by a test, which has to be found. */
+/** Bugs that a test inserts; the comparison has to find them. */
 export interface ApiPlanted {
   readonly store?: (store: FullStore) => FullStore;
   readonly methods?: (methods: Methods) => Methods;
 }
 
-/** Small, so that a few dozen steps cross segments, checkpoints, batches and backlogs. */
+/** Small values, so that a few dozen steps cross segments, checkpoints, batches and backlogs. */
 const storeOptions = {
   valueBytesMax: 4096,
   quotaBytes: 2 ** 20,
@@ -58,7 +58,7 @@ const etcdOptions: EtcdOptions = {
   streamBacklogBytes: 500,
 };
 
-/** Turns given to a call before it counts as hung: each fires what is due now. */
+/** Maximum number of turns before a call counts as hung. Each turn fires the timers that are due. */
 const turnsMax = 1000;
 
 export class EtcdApi {
@@ -80,7 +80,7 @@ export class EtcdApi {
     this.#process = new ProcessClock(this.#clock);
   }
 
-  /** A restart would forget everything, so there is none: only the streams are cut. */
+  /** Whether a restart would lose all data. Then no restart happens, and only the streams are cut. */
   get forgets(): boolean {
     return this.#engine === "memory";
   }
@@ -103,7 +103,7 @@ export class EtcdApi {
     this.#methods = plantMethods?.(methods) ?? methods;
   }
 
-  /** Every stream ends. */
+  /** Ends every stream and restarts the server. */
   async restart(how: Restart): Promise<void> {
     for (const stream of this.#streams) stream.cut();
     this.#streams = [];
@@ -118,7 +118,7 @@ export class EtcdApi {
     if (this.#store !== undefined) await this.#finish(this.#store.close());
   }
 
-  /** @returns the answer, or the text it was refused with. */
+  /** @returns the answer, or the text of the refusal. */
   async call<Q, A>(
     path: string,
     request: Message<Q>,
@@ -148,7 +148,7 @@ export class EtcdApi {
     return stream;
   }
 
-  /** All that can happen without time passing. */
+  /** Runs everything that can happen without time passing. */
   async settle(): Promise<void> {
     await this.#clock.advance(0);
     await this.#clock.advance(0);
@@ -171,7 +171,7 @@ export class EtcdApi {
   }
 }
 
-/** Both ends of a stream without a network between. */
+/** Both ends of a stream, without a network in between. */
 export class ApiStream implements ServerStream {
   server: StreamEnd | undefined;
   readonly #take: (bytes: Buffer) => void;
@@ -200,7 +200,7 @@ export class ApiStream implements ServerStream {
     this.server?.message(bytes);
   }
 
-  /** The client takes no more for now. */
+  /** Makes the client take no more messages until `drain`. */
   stall(): void {
     this.#stalled = true;
   }

@@ -1,4 +1,4 @@
-/** One run of steps on the API and on the model: after each, both must have said the same. */
+/** Runs steps on the API and on the model, whose answers must be equal after each step. */
 import assert from "node:assert/strict";
 import * as m from "#wire/etcd-messages.ts";
 import type { Input, Message } from "#wire/etcd-codec.ts";
@@ -9,7 +9,7 @@ import { absolute, absoluteRange, absoluteTxn, leaseCount, type Step } from "./e
 import { plain } from "./plain.ts";
 
 const diskSeed = 1;
-/** Each step takes so long, so that no two moments that matter are the same. */
+/** Duration of each step, so that no two relevant moments are the same. */
 const stepMs = 1;
 
 export class ModelRun {
@@ -33,7 +33,7 @@ export class ModelRun {
     this.#check();
   }
 
-  /** Ends all stalls and compares the whole state once more. */
+  /** Ends all stalls, and compares the whole state once more. */
   async end(): Promise<void> {
     for (const stream of this.#streams.values()) stream.drain();
     await this.#pass(stepMs);
@@ -93,7 +93,7 @@ export class ModelRun {
     const { nowMs } = this.#api;
     switch (step.kind) {
       case "grant": {
-        // Never the same for two leases alive, so that they never end at the same moment.
+        // No two live leases get the same TTL, so that they never end at the same moment.
         const ttl = leaseCount * (1 + step.rounds) + Number(step.id);
         const fields = { id: step.id, ttl };
         return this.#same(

@@ -15,33 +15,33 @@ export interface WatchSpec {
   readonly prevKv: boolean;
   readonly fragment: boolean;
   readonly progressNotify: boolean;
-  /** 0: the server chooses. */
+  /** 0: the server chooses the id. */
   readonly watchId: number;
 }
 
 interface Watching {
   readonly spec: WatchSpec;
   readonly first: number;
-  /** 0: from the next event on. */
+  /** 0: the watch starts with the next event. */
   readonly startRevision: number;
-  /** It began below the compacted revision. */
+  /** Whether the watch started below the compacted revision. */
   readonly late: boolean;
   id: number;
   got: number;
   state: "asked" | "open" | "compacted" | "canceled";
-  /** More of the last revision is to come. */
+  /** Whether more events of the last revision will follow. */
   fragment: boolean;
   lastRevision: number;
 }
 
-/** One stream's watches. */
+/** The watches of one stream. */
 export class ModelStream {
   readonly problems: string[] = [];
   readonly #model: EtcdModel;
   readonly #stream: ApiStream;
   readonly #asked: Watching[] = [];
   readonly #watches: Watching[] = [];
-  /** Progress messages that answered a request. */
+  /** Number of progress messages that answered a request. */
   answeredProgress = 0;
 
   constructor(api: EtcdApi, model: EtcdModel) {
@@ -83,7 +83,7 @@ export class ModelStream {
     if (one !== undefined) this.#stream.ask(m.watchRequest.encode({ cancel: { watchId: one.id } }));
   }
 
-  /** @returns whether it is to be answered now. */
+  /** Requests progress. @returns whether the request must be answered now. */
   askProgress(): boolean {
     this.#stream.ask(m.watchRequest.encode({ progress: {} }));
     const open = this.#open();
@@ -98,7 +98,7 @@ export class ModelStream {
     this.#stream.drain();
   }
 
-  /** With nothing under way any more: what is missing? */
+  /** Returns missing answers and events. Call it when no message is in transit any more. */
   missing(): string[] {
     if (this.stalled) return [];
     const unanswered = this.#asked.map(({ spec }) => `no answer to ${plain(spec)}`);
@@ -196,7 +196,7 @@ export class ModelStream {
     if (plain(told) !== plain(expected)) {
       return `watch ${id}: ${plain(told)} should be ${plain(expected)}`;
     }
-    // What was before may be compacted away at the moment of telling.
+    // The previous value may have been compacted by the time of the message.
     const may = spec.prevKv && previous !== undefined;
     const must = may && revision - 1 >= this.#model.compactRevision;
     if (prevKv === undefined && !must) return undefined;

@@ -10,7 +10,7 @@ interface ModelKv {
   readonly createRevision: number;
   readonly modRevision: number;
   readonly version: number;
-  /** Bytes as chars 0..255. */
+  /** Bytes, each as one character 0..255. */
   readonly value: string;
   readonly lease: bigint;
 }
@@ -20,9 +20,9 @@ type ModelState = ReadonlyMap<string, ModelKv>;
 export interface ModelEvent {
   readonly revision: number;
   readonly key: string;
-  /** Undefined: deleted. */
+  /** Undefined: the key was deleted. */
   readonly kv: ModelKv | undefined;
-  /** What the key held at the revision before; a key that is created has none. */
+  /** Key-value at the previous revision. Undefined for a created key. */
   readonly previous: ModelKv | undefined;
 }
 
@@ -31,7 +31,7 @@ interface ModelLease {
   dueMs: number;
 }
 
-/** The text is etcd's. */
+/** A refusal, with etcd's text. */
 export class ModelRefusal extends Error {}
 
 const refused = {
@@ -50,10 +50,10 @@ const absent = { createRevision: 0, modRevision: 0, version: 0, value: "", lease
 const latin1 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1");
 
 export class EtcdModel {
-  /** By revision; an empty store is at revision 1. */
+  /** By revision: the state. An empty store is at revision 1. */
   readonly states: ModelState[] = [new Map(), new Map()];
   readonly events: ModelEvent[] = [];
-  /** -1: never. */
+  /** -1: no compaction yet. */
   compactRevision = -1;
   readonly leases = new Map<bigint, ModelLease>();
 
@@ -126,19 +126,19 @@ export class EtcdModel {
     return { header, id, ttl, grantedTtl: lease.ttlSeconds, keys: names };
   }
 
-  /** Those that end first come first. */
+  /** Lists the leases by their expiry, the earliest first. */
   list(): object {
     const leases = [...this.leases].toSorted(([, a], [, b]) => a.dueMs - b.dueMs);
     return { header: { revision: this.head }, leases: leases.map(([id]) => ({ id })) };
   }
 
-  /** Ends every lease whose time is over. */
+  /** Ends every lease that has expired. */
   pass(nowMs: number): void {
     const due = [...this.leases].filter(([, { dueMs }]) => dueMs <= nowMs);
     for (const [id] of due.toSorted(([, a], [, b]) => a.dueMs - b.dueMs)) this.#end(id);
   }
 
-  /** A server that starts gives every lease its whole time again, and forgets that it compacted nothing. */
+  /** A restarted server gives every lease its full TTL again, and forgets a compaction that removed nothing. */
   restart(nowMs: number): void {
     if (this.compactRevision <= 1) this.compactRevision = -1;
     for (const lease of this.leases.values()) lease.dueMs = nowMs + lease.ttlSeconds * 1000;
@@ -171,7 +171,7 @@ export class EtcdModel {
     if (revision > 0 && revision < this.compactRevision) refuse("compacted");
   }
 
-  /** Before anything is done: can every operation succeed? */
+  /** Checks before any operation whether all of them can succeed. */
   #refuseTaken({ ops }: Taken): void {
     for (const { op, txn } of ops) {
       if (txn !== undefined) this.#refuseTaken(txn);
@@ -184,7 +184,7 @@ export class EtcdModel {
   }
 }
 
-/** The branch taken, and of each operation that is a transaction, its own. */
+/** The chosen branch of a transaction, including the branches of nested transactions. */
 interface Taken {
   readonly succeeded: boolean;
   readonly ops: readonly { readonly op: m.RequestOp; readonly txn: Taken | undefined }[];
@@ -200,7 +200,7 @@ function choose(state: ModelState, request: m.TxnRequest): Taken {
   return { succeeded, ops };
 }
 
-/** All changes of one revision, as they are being made. */
+/** Collects all changes of one revision. */
 class Change {
   state: Map<string, ModelKv>;
   readonly events: ModelEvent[] = [];
@@ -213,7 +213,7 @@ class Change {
     this.state = new Map(states[this.#head]);
   }
 
-  /** Of the newest state, this change's included. */
+  /** Revision of the newest state, including this change. */
   get revision(): number {
     return this.#head + (this.events.length > 0 ? 1 : 0);
   }
@@ -277,7 +277,7 @@ function inSpan(
   });
 }
 
-/** etcd reads one key more than the limit, filters and sorts those, and cuts. */
+/** Selects like etcd, which reads one key more than the limit, filters and sorts these keys, and then cuts the result. */
 function select(state: ModelState, request: m.RangeRequest): object {
   const all = inSpan(state, request);
   const count = all.length;
@@ -308,7 +308,7 @@ function passes(request: m.RangeRequest, kv: ModelKv): boolean {
   );
 }
 
-/** Of a range: for every key there is. A key that is not there compares as zeros, its value never. */
+/** A compare of a range must hold for every existing key. An absent key compares as zeros; a compare of its value fails. */
 function holds(state: ModelState, compare: m.Compare): boolean {
   const kvs = inSpan(state, compare);
   const [field, operand] = (
@@ -358,7 +358,7 @@ interface Touched {
   readonly deletes: readonly m.DeleteRangeRequest[];
 }
 
-/** As upstream's checkIntervals: no key put twice, or put and deleted, on one way through. */
+/** As upstream's checkIntervals: no key is put twice, or put and deleted, on any path through the branches. */
 function checkTwice(ops: readonly m.RequestOp[]): Touched {
   const puts: string[] = [];
   const deletes = ops.flatMap(({ deleteRange }) => (deleteRange === undefined ? [] : deleteRange));
@@ -378,7 +378,7 @@ function checkTwice(ops: readonly m.RequestOp[]): Touched {
   return { puts: [...new Set(puts)], deletes };
 }
 
-/** A delete from a key on is compared with nothing, which is a gap of etcd's. */
+/** A delete of all keys from a key on conflicts with no put, which is a gap in etcd's check. */
 function touches({ key, rangeEnd }: m.DeleteRangeRequest, name: string): boolean {
   return rangeEnd === "" ? name === key : name >= key && name < rangeEnd;
 }

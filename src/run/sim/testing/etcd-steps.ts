@@ -48,7 +48,7 @@ const lease = fc.oneof(
   often(fc.constant(0n), 3),
   often(fc.bigInt({ min: 1n, max: BigInt(leaseCount) }), 2),
 );
-/** A revision to read or to filter by. */
+/** Relative revision to read at, or to filter by. */
 const past = fc.oneof(often(fc.constant(0), 3), often(fc.integer({ min: -12, max: 1 }), 1));
 const filter = fc.oneof(often(fc.constant(0), 6), often(fc.integer({ min: -8, max: 1 }), 1));
 
@@ -74,7 +74,7 @@ const put: fc.Arbitrary<m.PutRequest> = fc
     prevKv: fc.boolean(),
     ignoreValue: rarely,
     ignoreLease: rarely,
-    /** A client that ignores the rules, too. */
+    /** Whether the client ignores the rules. */
     careless: rarely,
   })
   .map(({ careless, ...one }) => ({
@@ -168,7 +168,7 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
   ),
 );
 
-/** What a relative revision is once `head` is the newest. */
+/** Returns the absolute revision of a relative one when `head` is the newest revision. */
 export function absolute(revision: number, head: number): number {
   if (revision === 0) return 0;
   return revision > 0 ? head + revision : Math.max(1, head + 1 + revision);

@@ -7,13 +7,13 @@ import type { CachedObject } from "#forms/cached-object.ts";
 import type { Predicate } from "#watch/predicate.ts";
 import type { WatchSink } from "#watch/watch-item.ts";
 
-/** One change of the truth; `label` of a deletion is the last it had. */
+/** One change of the true history. For a deletion, `label` is the last label. */
 export type Written = FakeEvent;
 
-/** One revision: keys `ns0/p0`, and the value of their label `v`; undefined deletes. */
+/** Changes of one revision: keys `ns0/p0`, and the value of their label `v`. Undefined deletes the object. */
 export type Draft = readonly (readonly [key: string, label: string | undefined])[];
 
-/** What may happen on the way; a feed that has no such fault does nothing. */
+/** Faults between source and cache. A feed ignores a fault that it does not have. */
 export type Fault =
   | { readonly kind: "enqueue" | "upstreamBookmark" | "compact" | "swap" | "verify" | "restart" }
   | { readonly kind: "deliver"; readonly count: number; readonly torn: boolean }
@@ -21,16 +21,16 @@ export type Fault =
   | { readonly kind: "cut"; readonly clean: boolean }
   | { readonly kind: "down"; readonly down: boolean };
 
-/** What a client asks for. */
+/** Parameters of a client's watch. */
 export interface Asked {
   readonly predicate: Predicate;
   readonly start: number | "state";
-  /** Of several changes of an object the last is enough. */
+  /** Whether the last of several changes of an object is sufficient. */
   readonly latest: boolean;
 }
 
 export interface OpenWatch {
-  /** It has caught up: further events are delivered as they happen. */
+  /** Whether the watch has caught up, so that further events are delivered as they happen. */
   readonly live: boolean;
   resume(): void;
   close(): void;
@@ -38,37 +38,37 @@ export interface OpenWatch {
 
 export interface Fed {
   readonly replicas: number;
-  /** Everything that ever changed, in order. */
+  /** All changes, in order. */
   readonly history: readonly Written[];
-  /** A state may show a part of its revision, where that changed several objects; the rest follows as events. */
+  /** Whether a state may show only a part of its revision if that changed several objects. The rest follows as events. */
   readonly partial: boolean;
-  /** Newest revision of the truth. */
+  /** Newest revision of the true history. */
   readonly head: number;
-  /** 128 bits of an object, when bookmarks carry sums. */
+  /** Returns a 128-bit digest of an object. Undefined: bookmarks carry no checksums. */
   readonly digestOf: ((object: CachedObject) => bigint) | undefined;
   write(draft: Draft): Promise<void>;
-  /** A revision of something else. */
+  /** Makes a revision that changes no object of this kind. */
   skip(): Promise<void>;
   fault(replica: number, fault: Fault): Promise<void>;
   time(ms: number): Promise<void>;
-  /** Jumps the wall clock, as when the host's clock is set by hand; no time passes. */
+  /** Makes the wall clock jump, as when the host's clock is set by hand; no time passes. */
   jump(ms: number): void;
-  /** Of a replica, for the windows of watchers of the latest state. */
+  /** Monotonic time of a replica, for the windows of watchers of the latest state. */
   monotonicMs(replica: number): number;
   readonly windowMs: number;
-  /** Periodic bookmarks are due. */
+  /** Sends the periodic bookmarks. */
   bookmark(): void;
-  /** Undefined: 410. */
+  /** Opens a watch. Undefined: the replica answers 410. */
   watch(replica: number, asked: Asked, sink: WatchSink): OpenWatch | undefined;
-  /** Whether that replica may answer 410 to a client at `revision`. */
+  /** Whether the replica may answer 410 to a client at `revision`. */
   mayRefuse(replica: number, revision: number): boolean;
-  /** Whether a watch from `start` that has got everything up to `position` may end with 410. */
+  /** Whether a watch from `start` that has received everything up to `position` may end with 410. */
   mayEnd(replica: number, start: number, position: number): boolean;
-  /** The source never relisted: every event must be delivered, not just the difference. */
+  /** Whether the source never listed again, so that every event must be delivered, not just the difference. */
   readonly exact: boolean;
-  /** Faults are over: everything arrives. */
+  /** Ends the faults, so that everything arrives. */
   settle(): Promise<void>;
-  /** What this feed promises besides; asserts. */
+  /** Asserts the other guarantees of this feed. */
   check(): void;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Messages as text, for comparing: bytes as latin1, int64 with an n, headers by their revision. */
+/** Returns messages as text for comparison: bytes as latin1, int64 with an n, headers by their revision. */
 export function plain(value: unknown): string {
   return JSON.stringify(reduced(value)) ?? "nothing";
 }

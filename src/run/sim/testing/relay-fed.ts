@@ -1,4 +1,4 @@
-/** Watch caches that mirrors feed from an API server whose streams and lists misbehave. */
+/** Watch caches fed by mirrors of an API server whose streams and lists misbehave. */
 import assert from "node:assert/strict";
 import { silentLog } from "#platform/log.ts";
 import { FakeClock } from "#platform/testing/clock.ts";
@@ -19,7 +19,7 @@ const everything = compilePredicate({ namespace: "", namespaced: true });
 interface RelayFedOptions {
   readonly seed: number;
   readonly ringItemsMax: number;
-  /** Whether upstreams are asked to keep their order and their history. */
+  /** Whether the upstreams keep their order and their history in this run. */
   readonly calm: boolean;
 }
 
@@ -128,7 +128,7 @@ class RelayFed implements Fed {
     return replica;
   }
 
-  /** From the newest position held before a list (which may have been open) to just below the list. */
+  /** Whether the revision is in a gap: from the newest position held before a list (which may have been open) to just below the list. */
   #inGap(at: number, revision: number): boolean {
     const { lists } = this.#replica(at);
     return lists.some(({ above, below }) => above <= revision && revision < below);
@@ -182,7 +182,7 @@ class Replica {
         fake.down = fault.down;
         return;
       case "restart":
-        // As a stock server's: the streams break, and its watch cache starts at the newest revision.
+        // Like a restarted stock server: the streams break, and its watch cache starts at the newest revision.
         fake.compact();
         fake.cut(false);
         return this.clock.advance(0);
@@ -194,7 +194,7 @@ class Replica {
   }
 
   async time(ms: number): Promise<void> {
-    // A frame may be late, but not forever: beyond the overlap the loss cannot be detected.
+    // A frame may be late, but not indefinitely: a loss after the overlap cannot be detected.
     if (ms >= limits.overlapMs) this.fake.deliver(10_000);
     await this.clock.advance(ms);
   }
@@ -202,7 +202,7 @@ class Replica {
   async #verify(): Promise<void> {
     if (!this.mirror.ready || this.fake.down) return;
     const listing = await this.upstream.list(this.#stopping.signal);
-    // Taken in several turns of the loop: events and other faults come in between.
+    // The verification takes several turns of the event loop; events and other faults happen in between.
     void this.mirror.verify(listing.objects, listing.revision);
   }
 

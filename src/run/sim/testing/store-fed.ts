@@ -1,4 +1,4 @@
-/** Watch caches that registries feed from one store, in virtual time. */
+/** Watch caches fed by registries from one store, in virtual time. */
 import { FakeRandom } from "#platform/testing/random.ts";
 import { storageKey, resourcePrefix, storeKey } from "#registry/keys.ts";
 import {

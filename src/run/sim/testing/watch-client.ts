@@ -21,7 +21,7 @@ interface Held {
   readonly digest: bigint | undefined;
 }
 
-/** A selection, and the same decided without any of the product's code. */
+/** A selection, and an independent implementation of it without the product's code. */
 export interface Selection {
   readonly name: string;
   readonly predicate: Predicate;
@@ -35,20 +35,20 @@ export class WatchClient implements WatchSink {
   readonly #ordered: boolean;
   #replica: number;
   #latest: boolean;
-  /** Some events since the copy was made were replaced by later ones. */
+  /** Whether later events may have replaced some events since the copy was made. */
   #spared = false;
-  /** The last item was a bookmark. */
+  /** Whether the last item was a bookmark. */
   #atBookmark = false;
-  /** Resumed where the copy was of no one revision. */
+  /** Whether the client resumed while its copy was not the state of any single revision. */
   #between = false;
-  /** Items of the next batch that still arrive when the connection breaks. */
+  /** Number of items of the next batch that still arrive before the connection breaks. */
   #tearAfter: number | undefined;
   #torn = false;
-  /** When this session's last windowed batch arrived. */
+  /** Time when the last windowed batch of the current watch arrived. */
   #batchMs: number | undefined;
   #watch: OpenWatch | undefined;
   #copy = new Map<string, Held>();
-  /** Newest revision seen of each key: no event may arrive twice. */
+  /** By key: newest revision seen. No event may arrive twice. */
   #told = new Map<string, number>();
   #log: string[] = [];
   #listed: ReadonlyMap<string, Held> = new Map();
@@ -59,7 +59,7 @@ export class WatchClient implements WatchSink {
   #synced = false;
   #complaint: unknown;
   #starts: "state" | number = "state";
-  /** Views compared with the copy. */
+  /** Number of bookmark checksums compared with the copy. */
   sums = 0;
 
   constructor(
@@ -80,7 +80,7 @@ export class WatchClient implements WatchSink {
     this.#ordered = options.ordered;
   }
 
-  /** With the state, or after `revision`, knowing what was true then. */
+  /** Starts with the state, or after `revision` with a copy of the true state at that revision. */
   start(from: number | "state"): void {
     this.#copy = from === "state" ? new Map() : heldAt(this.#fed, this.selection, from);
     this.#told = new Map();
@@ -94,14 +94,14 @@ export class WatchClient implements WatchSink {
     this.#open();
   }
 
-  /** Its whole copy is from this watch, so it can verify every checksum. */
+  /** Whether the whole copy comes from this watch, so that the client can verify every checksum. */
   get fromState(): boolean {
     return (
       this.#watch !== undefined && [...this.#copy.values()].every((h) => h.digest !== undefined)
     );
   }
 
-  /** The connection breaks; the client goes on where it is, here or at another replica, in this way or that. */
+  /** Breaks the connection. The client resumes at its position, on the same or another replica, with all events or the latest only. */
   reconnect(replica = this.#replica, latest = this.#latest): void {
     this.#close();
     this.#replica = replica;
@@ -120,18 +120,18 @@ export class WatchClient implements WatchSink {
     else this.#watch?.resume();
   }
 
-  /** Nothing goes wrong any more, and it takes all there is. */
+  /** Stops all faults of the client, and makes it read everything. */
   heal(): void {
     this.#tearAfter = undefined;
     this.give(Number.POSITIVE_INFINITY);
   }
 
-  /** Breaks the connection after `items` items of the next batch, at a revision's end. */
+  /** Breaks the connection after about `items` items of the next batch, at the end of a revision. */
   tear(items: number): void {
     this.#tearAfter = items;
   }
 
-  /** After the end of all faults: the copy is the truth. */
+  /** Asserts, after the end of all faults, that the copy equals the true state. */
   finish(): void {
     this.heal();
     if (this.#watch === undefined) this.start("state");
@@ -148,7 +148,7 @@ export class WatchClient implements WatchSink {
     for (const told of this.#log) assert.ok(changes.has(changeOf(told)), `${told} never was`);
   }
 
-  /** Throws what was wrong, up to now. */
+  /** Throws the first error found so far. */
   verdict(): void {
     if (this.#complaint !== undefined) throw this.#complaint;
   }
@@ -172,7 +172,7 @@ export class WatchClient implements WatchSink {
     this.#torn = arriving < items.length;
   }
 
-  /** How many items of a batch arrive. */
+  /** Returns the number of items of a batch that arrive. */
   #arriving(items: readonly WatchItem[]): number {
     let count = this.#tearAfter;
     this.#tearAfter = undefined;
@@ -185,7 +185,7 @@ export class WatchClient implements WatchSink {
   #checkBatch(items: readonly WatchItem[]): void {
     const keys = items.flatMap(({ object }) => (object === undefined ? [] : [keyOf(object)]));
     assert.equal(new Set(keys).size, keys.length, `a key twice in ${keys.join(" ")}`);
-    // A watcher that catches up, from the ring or from history, gets events as fast as it reads.
+    // A watcher that is catching up, from the ring or from history, gets events as fast as it reads.
     if (keys.length === 0 || this.#watch?.live !== true) return;
     const nowMs = this.#fed.monotonicMs(this.#replica);
     if (this.#batchMs !== undefined) {
@@ -195,7 +195,7 @@ export class WatchClient implements WatchSink {
     this.#batchMs = nowMs;
   }
 
-  /** A sink never throws: what is wrong is kept for the end. */
+  /** Records an error for the end, because a sink must not throw. */
   #judge(look: () => void): void {
     try {
       look();
@@ -255,7 +255,7 @@ export class WatchClient implements WatchSink {
 
   #take(item: WatchItem): void {
     if (item.object === undefined) return this.#takeBookmark(item, Number(item.resourceVersion));
-    // What is on the wire. Of what was lost and found by a list, the place among the events is later.
+    // Revision on the wire. If a list found a lost change, the place of its event in the order is a later revision.
     const revision = Number(item.object.resourceVersion);
     const key = keyOf(item.object);
     this.#atBookmark = false;
@@ -280,13 +280,13 @@ export class WatchClient implements WatchSink {
     if (!this.#ordered) return;
     assert.ok(revision >= this.#position, `${told} after ${this.#position}`);
     assert.ok(revision > this.#bookmark, `${told} after a bookmark at ${this.#bookmark}`);
-    // An object created and deleted within a window gives DELETED, because a client may hold it.
+    // An object that was created and deleted within one window gives DELETED, because a client may hold it.
     if (this.#latest && type === "DELETED" && !this.#copy.has(key)) return;
     if (this.#fed.exact && !this.#between)
       assert.equal(type === "ADDED", !this.#copy.has(key), told);
   }
 
-  /** A repeated part of a revision of several objects at which this client began. */
+  /** Whether the event repeats a part of the revision at which this client started, which changed several objects. */
   #isTornRepeat({ type }: WatchItem, key: string, revision: number): boolean {
     if (revision !== this.#sessionStart) return false;
     if (this.#fed.history.filter((event) => event.revision === revision).length < 2) return false;
@@ -316,14 +316,14 @@ export class WatchClient implements WatchSink {
     this.sums++;
   }
 
-  /** `begins`: of what the revision changed together, the rest may follow. */
+  /** Compares the copy with the true state. `begins`: some changes of this revision may still follow. */
   #checkTruth(revision: number, begins: boolean): void {
     const truth = heldAt(this.#fed, this.selection, revision);
     if (begins) this.#allowPart(truth, revision);
     assert.deepEqual(plain(this.#copy), plain(truth), `the copy at ${revision}`);
   }
 
-  /** Of several objects changed at `revision`, those the copy has as they were before are as good. */
+  /** If the revision changed several objects, the copy may hold their previous versions. */
   #allowPart(truth: Map<string, Held>, revision: number): void {
     const changed = this.#fed.history.filter((event) => event.revision === revision);
     if (changed.length < 2) return;
@@ -336,7 +336,7 @@ export class WatchClient implements WatchSink {
     }
   }
 
-  /** The initial events are all here. */
+  /** Handles the end of the initial events. */
   #begin(revision: number): void {
     this.#synced = true;
     this.#listed = new Map(this.#copy);
@@ -344,7 +344,7 @@ export class WatchClient implements WatchSink {
     this.#logFrom = this.#sessionStart = revision;
   }
 
-  /** By the truth alone: every change of what is selected since the copy was made. */
+  /** Returns every selected change since the copy was made, computed from the true history alone. */
   #owed(): string[] {
     const lines: string[] = [];
     const labels = new Map<string, string>();
@@ -358,7 +358,7 @@ export class WatchClient implements WatchSink {
     return lines;
   }
 
-  /** The part of its start revision that the initial state did not show. */
+  /** Whether the change must arrive. Of the start revision, only changes that the initial state did not show are owed. */
   #isOwed({ key, revision }: Written, type: string): boolean {
     if (revision !== this.#logFrom) return revision > this.#logFrom;
     const held = this.#listed.get(key);
@@ -370,7 +370,7 @@ function keyOf({ namespace, name }: { readonly namespace: string; readonly name:
   return `${namespace}/${name}`;
 }
 
-/** `key@revision` of a line of the log. */
+/** Returns `key@revision` of a line of the log. */
 function changeOf(line: string): string {
   return line.slice(line.indexOf(" ") + 1);
 }

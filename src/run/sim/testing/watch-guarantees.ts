@@ -17,7 +17,7 @@ type Step =
       readonly do: "watch";
       readonly which: number;
       readonly replica: number;
-      /** Undefined: start with the state; else this many revisions back. */
+      /** Number of revisions before the newest to start at. Undefined: start with the state. */
       readonly back: number | undefined;
       readonly room: number;
       readonly latest: boolean;
@@ -29,9 +29,9 @@ type Step =
       readonly replica: number;
       readonly latest: boolean;
     }
-  /** The next batch breaks off. */
+  /** Breaks the connection within the next batch. */
   | { readonly do: "tear"; readonly who: number; readonly items: number }
-  /** `flow`: all that is on the way arrives first. */
+  /** `flow`: everything in transit arrives before the time passes. */
   | { readonly do: "time" | "jump" | "flow"; readonly ms: number }
   | { readonly do: "fault"; readonly replica: number; readonly fault: Fault };
 
@@ -90,7 +90,7 @@ const clients: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant("jump" as const), ms: fc.constantFrom(-3_600_000, 3_600_000) }),
 );
 
-/** Within one window of the latest state, and beyond it. */
+/** Times within one window of the latest state, and longer than it. */
 const flow: fc.Arbitrary<Step> = fc.record({
   do: fc.constant("flow" as const),
   ms: fc.constantFrom(0, 10, 150),
@@ -121,14 +121,14 @@ export const rings = [2, 5, 1_000];
 export const wild = [...calm, plain("compact", "verify", "restart")];
 
 export interface Profile {
-  /** Objects a revision may change. */
+  /** Maximum number of objects that one revision may change. */
   readonly keysMax: number;
   readonly faults: fc.Arbitrary<Fault>[];
-  /** The way keeps the order, so clients may insist on it. */
+  /** Whether the transport keeps the order, so that clients can require it. */
   readonly ordered: boolean;
-  /** Events the cache keeps. */
+  /** Possible numbers of events that the cache keeps. */
   readonly rings: readonly number[];
-  /** Clients stay with one replica: one that got half a revision may not get the rest elsewhere. */
+  /** Whether clients stay with one replica. A client that got half a revision may not get the rest from another one. */
   readonly stay?: boolean;
 }
 
@@ -158,7 +158,7 @@ export function guarantees(profile: Profile, open: (seed: number, ring: number) 
   );
 }
 
-/** All clients read on; an event newer than the last change proves that nothing is missing. */
+/** All clients read to the end. An event newer than the last change proves that nothing is missing. */
 async function end(fed: Fed, all: readonly WatchClient[]): Promise<void> {
   await fed.settle();
   for (const client of all) client.heal();
