@@ -17,7 +17,7 @@ interface FillDeps {
   readonly nodes: NodeTable;
   readonly room: Room;
   readonly whatIf: WhatIf;
-  /** Called for each placed Pod with the slot of its node. */
+  /** Called with the slot of a node that took Pods. */
   readonly placed?: (slot: number) => void;
 }
 

@@ -25,7 +25,7 @@ export function chooseStage(
   return known.at(-1)?.stage;
 }
 
-/** Maximum delay. A longer one is checked again in between. */
+/** Maximum delay; longer ones are cut to it. */
 const delayMsMax = 2 ** 31 - 1;
 
 export function delayWithin({ fromMs, toMs }: DelayRange, random: Random): number {

@@ -1,4 +1,4 @@
-/** A healthy control plane of any size, with random values just below the thresholds: they look like faults, but are none. */
+/** A healthy control plane of any size, with random values that look like faults but violate no rule. */
 import type { FakeRandom } from "#platform/testing/random.ts";
 import type { SeenObject } from "../evidence.ts";
 import { named, nowMs, secondsAgo } from "./evidence.ts";

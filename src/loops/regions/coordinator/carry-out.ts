@@ -195,7 +195,7 @@ function madeFor(round: Round, view: RegionView, object: AnyObject, replicas?: n
   });
 }
 
-/** Divides by the replicas of all divided objects of the placement, because the budget's selector is not resolved. */
+/** Divides by the replicas of all objects of the placement, because the budget's selector is not resolved. */
 function budgetFor(round: Round, view: RegionView, budget: AnyObject): AnyObject | undefined {
   const replicas = new Map<string, number>();
   for (const { regions } of round.placement.status?.objects ?? []) {

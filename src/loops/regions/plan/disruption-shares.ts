@@ -14,7 +14,7 @@ interface BudgetRegion {
   readonly isReachable: boolean;
 }
 
-/** By region: the value that replaces `minAvailable` or `maxUnavailable` of the budget. Undefined: the budget has no valid number. */
+/** By region: the one number that replaces `minAvailable` and `maxUnavailable` of the budget. Undefined: the budget has no valid number. */
 export function disruptionShares(
   budget: AnyObject,
   regions: readonly BudgetRegion[],

@@ -126,7 +126,7 @@ export class WatchClient implements WatchSink {
     this.give(Number.POSITIVE_INFINITY);
   }
 
-  /** Breaks the connection after about `items` items of the next batch, at the end of a revision. */
+  /** Breaks the connection after at most `items` items of the next batch, at the end of a revision. */
   tear(items: number): void {
     this.#tearAfter = items;
   }
