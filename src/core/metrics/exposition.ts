@@ -8,9 +8,9 @@
 const chunkBytes = 64 * 1024;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
-/** UTF-8 of one UTF-16 unit. */
+/** Maximum number of UTF-8 bytes of one UTF-16 unit. */
 const unitBytesMax = 3;
-/** Digits, sign, point and exponent of any number. */
+/** Maximum length of a number: digits, sign, point and exponent. */
 const numberBytesMax = 32;
 const newline = 0x0a;
 
@@ -21,26 +21,26 @@ export class Exposition {
   #head = new Uint8Array(1024);
   #headBytes = 0;
 
-  /** Chunks that are full: a measure of the work done so far. */
+  /** Number of full chunks: a measure of the work done so far. */
   get fullChunks(): number {
     return this.#full.length;
   }
 
-  /** A whole line, or several. */
+  /** Appends a whole line, or several lines. */
   line(text: string): void {
     this.#reserve(text.length * unitBytesMax + 1);
     this.#used += encoder.encodeInto(text, this.#chunk.subarray(this.#used)).written;
     this.#chunk[this.#used++] = newline;
   }
 
-  /** How the lines of `sample` begin from here on. */
+  /** Sets the beginning of the lines that `sample` writes from here on. */
   startRow(head: string): void {
     const bytesMax = head.length * unitBytesMax;
     if (bytesMax > this.#head.length) this.#head = new Uint8Array(bytesMax);
     this.#headBytes = encoder.encodeInto(head, this.#head).written;
   }
 
-  /** The head of the row, `tail` and a value. */
+  /** Appends a line: the head of the row, `tail` and a value. */
   sample(tail: Uint8Array, value: number): void {
     this.#reserve(this.#headBytes + tail.length + numberBytesMax);
     this.#append(this.#head, this.#headBytes);
@@ -50,7 +50,7 @@ export class Exposition {
     this.#chunk[this.#used++] = newline;
   }
 
-  /** Everything so far. The page ends with it. */
+  /** Returns the chunks of the finished page. Nothing may be appended afterwards. */
   chunks(): readonly Uint8Array[] {
     return [...this.#full, this.#chunk.subarray(0, this.#used)];
   }

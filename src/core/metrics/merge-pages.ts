@@ -8,7 +8,7 @@ interface Family {
   readonly samples: string[];
 }
 
-/** @param pages each process's name and its text; an empty text adds nothing. */
+/** @param pages name and text of each process; an empty text adds nothing. */
 export function mergeMetrics(
   label: string,
   pages: readonly (readonly [process: string, text: string])[],

@@ -18,7 +18,7 @@ interface Described {
   readonly labels: readonly string[];
 }
 
-/** One number by name; a gauge when it does not say. */
+/** A named number; a gauge when `kind` is absent. */
 interface Figure {
   readonly name: string;
   readonly kind?: "counter" | "gauge";
@@ -26,11 +26,11 @@ interface Figure {
   readonly value: number;
 }
 
-/** Label values and a number, read at each scrape. */
+/** Returns rows of label values and a number; called at each scrape. */
 type ReadRows = () => Iterable<readonly [values: readonly string[], value: number]>;
 
 interface Metric {
-  /** Writes the metric in steps, a row each, so that a caller can serve other requests between two steps. */
+  /** Writes the metric in steps of a row each, so that a caller can serve other requests between two steps. */
   write(out: Exposition): Iterable<void>;
 }
 
@@ -61,7 +61,7 @@ class Series<T> {
   }
 }
 
-/** One series of a counter, for hot paths: no look-up per increment. */
+/** One series of a counter, for hot paths: an increment needs no look-up. */
 export interface CounterCell {
   count: number;
 }
@@ -77,7 +77,7 @@ export class Counter implements Metric {
     this.#series = new Series(described.labels, () => ({ count: 0 }));
   }
 
-  /** Values in the order of the metric's labels. */
+  /** `values`: in the order of the metric's labels. */
   add(values: readonly string[], by = 1): void {
     this.cell(values).count += by;
   }
@@ -90,7 +90,7 @@ export class Counter implements Metric {
     return this.cell(values).count;
   }
 
-  /** To be kept and added to. */
+  /** Returns a series for the caller to keep and add to. */
   cell(values: readonly string[]): CounterCell {
     return this.#series.at(values);
   }
@@ -105,10 +105,10 @@ export class Counter implements Metric {
   }
 }
 
-/** One series of a histogram, for hot paths: no look-up per observation. */
+/** One series of a histogram, for hot paths: an observation needs no look-up. */
 export class HistogramCell {
   readonly #bounds: readonly number[];
-  /** Observations of at most `bounds[i]`, and of more than the bound before it. */
+  /** Number of observations of at most `bounds[i]`, and of more than the bound before it. */
   readonly counts: number[];
   sum = 0;
   count = 0;
@@ -122,7 +122,7 @@ export class HistogramCell {
     this.#add(value, 1);
   }
 
-  /** `count` values of which only the sum is known: each counts as their mean. */
+  /** Adds `count` values of which only the sum is known: each counts as their mean. */
   observeTogether(sum: number, count: number): void {
     if (count > 0) this.#add(sum / count, count);
   }
@@ -142,7 +142,7 @@ export class HistogramCell {
 export class Histogram implements Metric {
   readonly #described: Described;
   readonly #bounds: readonly number[];
-  /** How a bucket's line ends, before its value. The last is the bucket without a bound. */
+  /** End of each bucket's line, before its value. The last is the bucket without a bound. */
   readonly #tails: readonly Uint8Array[];
   readonly #series: Series<HistogramCell>;
 
@@ -157,7 +157,7 @@ export class Histogram implements Metric {
     this.#series.at(values).observe(value);
   }
 
-  /** To be kept and observed by. */
+  /** Returns a series for the caller to keep and add observations to. */
   cell(values: readonly string[]): HistogramCell {
     return this.#series.at(values);
   }
@@ -184,7 +184,7 @@ export class Histogram implements Metric {
 /** A metric without its series. */
 interface Declared extends Described {
   readonly type: "counter" | "gauge" | "histogram";
-  /** Of a histogram: its buckets' upper bounds. */
+  /** Upper bounds of a histogram's buckets; empty for other types. */
   readonly bounds: readonly number[];
 }
 
@@ -193,7 +193,7 @@ export class MetricSet {
   readonly #metrics: Metric[] = [];
   readonly #declared: Declared[] = [];
 
-  /** Without figures and sources, which are known when they are read. */
+  /** Metrics without figures and sources, which are known only when they are read. */
   declared(): readonly Declared[] {
     return this.#declared;
   }
@@ -208,17 +208,17 @@ export class MetricSet {
     return this.#add(new Counter({ name, help, labels }, "gauge"));
   }
 
-  /** A gauge (or a counter, by its name) computed at each scrape; rows are label values and a number. */
+  /** Adds a gauge (or a counter, if its name ends with `_total`) computed at each scrape. */
   gaugeOf(name: string, help: string, labels: readonly string[], read: ReadRows): void {
     this.#readRows({ name, help, labels }, name.endsWith("_total") ? "counter" : "gauge", read);
   }
 
-  /** A gauge computed at each scrape, whatever its name ends with: etcd has some named as counters are. */
+  /** Adds a gauge computed at each scrape, whatever its name: some of etcd's gauges are named like counters. */
   plainGaugeOf(name: string, help: string, labels: readonly string[], read: ReadRows): void {
     this.#readRows({ name, help, labels }, "gauge", read);
   }
 
-  /** Figures without labels that are read together when somebody asks, such as those of the process. */
+  /** Adds figures without labels that are read together at each scrape, such as those of the process. */
   figuresOf(read: () => Iterable<Figure>): void {
     this.#add({
       write: (out) => {
@@ -241,7 +241,7 @@ export class MetricSet {
     return this.#add(new Histogram({ name, help, labels }, bounds));
   }
 
-  /** Ready-made exposition text of another room. */
+  /** Adds exposition text that another room makes. */
   source(text: () => string): void {
     this.#add({
       write: (out) => {
@@ -252,7 +252,7 @@ export class MetricSet {
     });
   }
 
-  /** The body of /metrics, in steps: a row each. A series that is made meanwhile may be missing. */
+  /** Writes the body of /metrics in steps of a row each. A series that is made meanwhile may be missing. */
   *write(out: Exposition): Generator<void> {
     for (const metric of this.#metrics) yield* metric.write(out);
   }

@@ -7,10 +7,10 @@ import { Exposition } from "./exposition.ts";
 import type { MetricSet } from "./metric-set.ts";
 
 export const pageType = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
-/** Of 64 KB each: a millisecond or two of work. */
+/** Number of chunks of 64 KB written in a turn: a millisecond or two of work. */
 const chunksPerTurn = 8;
 
-/** @param turn resolves when the caller may go on: in a later turn of the loop. */
+/** @param turn resolves in a later turn of the loop, when the caller may go on. */
 export async function metricsPage(
   metrics: MetricSet,
   turn: () => Promise<void>,

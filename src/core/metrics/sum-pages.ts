@@ -9,7 +9,7 @@ interface Family {
   readonly samples: Map<string, number>;
 }
 
-/** @param isCommon whether threads tell of the same thing by this metric: the process, or the state they share. */
+/** @param isCommon whether all threads report the same value for this metric: of the process, or of shared state. */
 export function sumPages(pages: readonly string[], isCommon: (name: string) => boolean): string {
   const families = new Map<string, Family>();
   for (const page of pages) {
