@@ -11,7 +11,7 @@ import type { Log } from "#platform/log.ts";
 import type { EtcdEndpoints } from "#etcd/endpoints.ts";
 
 const key = "compact_rev_key";
-/** etcd's compare: EQUAL, VERSION. */
+/** Numbers in etcd's compare: EQUAL, VERSION. */
 const equal = 0;
 const versionTarget = 0;
 
@@ -25,9 +25,9 @@ export class Compactor {
   readonly #deps: CompactorDeps;
   readonly #periodMs: number;
   #timer: Timer | undefined;
-  /** Compactions so far, as known here. */
+  /** Number of compactions so far, as far as this process knows. */
   #count = 0;
-  /** The head a period ago; 0: not known yet, so nothing is compacted. */
+  /** Head revision one period ago. 0: not known yet, so nothing is compacted. */
   #revision = 0;
   #isClosed = false;
 
@@ -45,7 +45,7 @@ export class Compactor {
     this.#timer?.cancel();
   }
 
-  /** Never rejects. */
+  /** Compacts once and starts the next period. Never rejects. */
   async #round(): Promise<void> {
     try {
       await this.#compact(this.#deps.endpoints.client());

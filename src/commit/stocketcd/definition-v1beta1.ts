@@ -29,7 +29,7 @@ interface Conversion {
   readonly conversionReviewVersions?: readonly string[];
 }
 
-/** What v1 has no field for, or another one. */
+/** Spec of v1beta1, with the fields that v1 does not have or has in another form. */
 interface Spec extends Shared {
   readonly version?: string;
   readonly versions?: readonly Version[];
@@ -76,7 +76,7 @@ function conversionToV1(conversion: Conversion): object {
   return { strategy, ...(Object.keys(webhook).length === 0 ? {} : { webhook }) };
 }
 
-/** Without fields that say nothing. */
+/** Returns the fields without undefined ones. */
 function present(fields: object): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

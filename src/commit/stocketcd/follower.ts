@@ -37,18 +37,18 @@ interface FollowerDeps {
   readonly endpoints: EtcdEndpoints;
   readonly layout: KeyLayout;
   readonly mirror: Mirror;
-  /** How values are sealed; absent: they are not. */
+  /** Seals and opens values. Absent: values are not sealed. */
   readonly atRest?: AtRest;
-  /** Called with the stored value of each key that comes; undefined: it is gone. */
+  /** Called with the stored value of each key that arrives; undefined: the key was deleted. */
   readonly seen: (key: Key, stored: Uint8Array | undefined) => void;
 }
 
 type WatchStream = EtcdStream<m.Of<typeof m.watchRequest>, m.Of<typeof m.watchResponse>>;
 
 const retryMs = 500;
-/** Below the prefix, so that the watch sees it; no server reads it. */
+/** Name of a key below the prefix, so that the watch sees its writes; no server reads it. */
 const ownKey = "pilothouse-progress";
-/** Between two questions for progress while somebody waits; upstream's is 100 ms. */
+/** Time between two progress requests while a revision is awaited; upstream's is 100 ms. */
 const progressMs = 5;
 
 export class Follower {
@@ -57,12 +57,12 @@ export class Follower {
   readonly #stopping = new AbortController();
   #stream: WatchStream | undefined;
   #running: Promise<void> = Promise.resolve();
-  /** Highest revision that somebody waits for. */
+  /** Highest revision that a caller waits for. */
   #wanted = 0;
   #isAsking = false;
   #isProgressTrue = false;
   #problem: string | undefined;
-  /** Of a revision whose events come in several messages. */
+  /** Changes so far of a revision whose events come in several messages. */
   #partial: { readonly revision: number; readonly changes: MirroredChange[] } | undefined;
 
   constructor(deps: FollowerDeps) {
@@ -71,13 +71,13 @@ export class Follower {
       layout: deps.layout,
       ...given({ atRest: deps.atRest }),
       seen: (key, stored) => deps.seen(key, stored),
-      // Left where it is, and not shown.
+      // An unreadable object stays in etcd, and is not shown.
       unreadable: (key, error) =>
         deps.log.error("a stored object cannot be read", { key, error: String(error) }),
     };
   }
 
-  /** Resolves when the mirror has its first state. Rejects when there is none to be had. */
+  /** Resolves when the mirror has its first state. Rejects when the state cannot be read. */
   async start(): Promise<void> {
     const client = this.#deps.endpoints.client();
     const { version } = await client.status();
@@ -90,7 +90,7 @@ export class Follower {
     this.#running = this.#follow();
   }
 
-  /** Why the cluster cannot be followed at present: it was cut, and has not answered since. */
+  /** Why the cluster cannot be followed at present: the watch ended, and etcd has not answered since. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -101,14 +101,14 @@ export class Follower {
     await this.#running;
   }
 
-  /** Makes the mirror go on to `revision` soon, though nothing below the prefix may change. */
+  /** Makes the mirror advance to `revision` soon, even if no key below the prefix changes. */
   reach(revision: number): void {
     if (revision <= this.#deps.mirror.commitRevision) return;
     this.#wanted = Math.max(this.#wanted, revision);
     if (!this.#isAsking) void this.#askForProgress();
   }
 
-  /** Never rejects: a stream that is closed takes nothing, and says so to its reader. */
+  /** Never rejects: sending on a closed stream does nothing, and the stream's reader gets the error. */
   async #askForProgress(): Promise<void> {
     const { clock, mirror } = this.#deps;
     const { signal } = this.#stopping;
@@ -121,7 +121,7 @@ export class Follower {
     this.#isAsking = false;
   }
 
-  /** @returns its revision; 0: etcd did not take it. */
+  /** @returns the revision of the write; 0: etcd did not accept it. */
   async #writeOwnKey(): Promise<number> {
     const { endpoints, layout } = this.#deps;
     const write = endpoints.client().put({ key: layout.root + ownKey, value: new Uint8Array() });
@@ -157,7 +157,7 @@ export class Follower {
     this.#deps.mirror.load(revision, kvs);
   }
 
-  /** @returns why it ended. */
+  /** @returns why the watch ended. */
   async #watch(client: EtcdClient): Promise<string> {
     const { layout, mirror } = this.#deps;
     const stream: WatchStream = client.watch();
@@ -197,7 +197,7 @@ export class Follower {
     for (const event of answer.events) this.#event(event);
     if (answer.fragment || answer.created) return undefined;
     this.#flush();
-    // An answer without events is a progress notification: everything up to its revision was sent.
+    // An answer without events is a progress notification: all events up to its revision were sent.
     if (answer.events.length === 0 && this.#isProgressTrue) this.#deps.mirror.advance(revision);
     return undefined;
   }
@@ -211,7 +211,7 @@ export class Follower {
     this.#partial.changes.push(this.#change(key, type, kv));
   }
 
-  /** An object that became unreadable is gone from here, rather than shown as it was. */
+  /** Returns the change of a key. An object that became unreadable counts as deleted, rather than stay in its old state. */
   #change(key: Key, type: number, kv: StockKeyValue): MirroredChange {
     const isGone = type === EventType.delete;
     this.#deps.seen(key, isGone ? undefined : kv.value);
@@ -232,7 +232,7 @@ export class Follower {
   }
 }
 
-/** Of etcd's version, as `3.5.9`. */
+/** Whether progress notifications of this etcd version, such as `3.5.9`, are reliable. */
 function tellsTrueProgress(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version
     .split(".")

@@ -13,7 +13,7 @@ import { specialFolders } from "#registry/upstream-keys.ts";
 import type { Key } from "#store/store.ts";
 
 export class KeyLayout {
-  /** `/registry/` */
+  /** Prefix of all keys in the cluster, `/registry/`. */
   readonly root: string;
   readonly #folders = new Map<string, string>();
   readonly #prefixes = new Map<string, string>();
@@ -35,13 +35,13 @@ export class KeyLayout {
     for (const [group, resource, folder] of specialFolders) this.#add({ group, resource }, folder);
   }
 
-  /** Upstream's key of one of ours. */
+  /** Translates a key of this store into upstream's key. */
   toStock(key: Key): Key {
     const prefix = must(prefixOfKey(key), "the registry writes objects alone");
     return `${this.root}${this.#folder(prefix)}/${key.slice(prefix.length)}` as Key;
   }
 
-  /** Undefined: no object of a kind that is served from here. */
+  /** Translates upstream's key into a key of this store. Undefined: its kind is not served from this cluster. */
   fromStock(key: string): Key | undefined {
     const ours = this.#fromStock(key);
     const prefix = ours === undefined ? undefined : prefixOfKey(ours);
@@ -75,7 +75,7 @@ export class KeyLayout {
     this.#prefixes.set(folder, prefix);
   }
 
-  /** Asked for each key: of few prefixes. */
+  /** Cached, because it is called for each key, while there are few prefixes. */
   #isHeld(prefix: string): boolean {
     const known = this.#held.get(prefix);
     if (known !== undefined) return known;

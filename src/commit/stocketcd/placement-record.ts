@@ -10,10 +10,10 @@ import { isJsonObject } from "#api/json/json-value.ts";
 import type { JsonValue } from "#api/object.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 
-/** Names of resources, `apps/deployments`, to etcd's number of their cluster, in hexadecimal digits. */
+/** By resource name (`apps/deployments`): etcd's id of the resource's cluster, in hexadecimal digits. */
 type Placed = ReadonlyMap<string, string>;
 
-/** A resource that would be looked for elsewhere. Undefined: with the rest. */
+/** A resource whose configured cluster is not the recorded one. Undefined: the cluster of all other resources. */
 interface MovedResource {
   readonly name: string;
   readonly was: string | undefined;
@@ -21,7 +21,7 @@ interface MovedResource {
 }
 
 const key = "pilothouse-placement";
-/** etcd's compare: EQUAL, MOD. */
+/** Numbers in etcd's compare: EQUAL, MOD. */
 const equal = 0;
 const modTarget = 2;
 
@@ -46,7 +46,7 @@ export async function checkPlacement(
   const compare = [{ result: equal, target: modTarget, key: root + key, modRevision }];
   const success = [{ put: { key: root + key, value } }];
   const { succeeded } = await client.txn({ compare, success });
-  // Another server was first: what it wrote is judged.
+  // Another server wrote the record first, so that record is compared now.
   return succeeded ? [] : checkPlacement(client, root, placed, false);
 }
 
@@ -57,7 +57,7 @@ function movedBetween(before: Placed, now: Placed): readonly MovedResource[] {
     .filter((one) => one.was !== one.now);
 }
 
-/** Throws Error. */
+/** Parses the record. Throws Error. */
 function parsed(value: Uint8Array, name: string): Placed {
   const text = new TextDecoder().decode(value);
   try {
@@ -66,7 +66,7 @@ function parsed(value: Uint8Array, name: string): Placed {
     if (entries?.every((entry): entry is [string, string] => typeof entry[1] === "string") === true)
       return new Map(entries);
   } catch {
-    // Told below.
+    // The error is thrown below.
   }
   throw new Error(
     `${name} is no record of where resources are: delete it if nothing else wrote it`,

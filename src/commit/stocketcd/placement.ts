@@ -16,7 +16,7 @@ const formatText =
 
 export interface PlacedCluster {
   readonly servers: readonly string[];
-  /** By storage group and name. */
+  /** Whether the cluster holds a resource, given by storage group and name. */
   readonly holds: (resource: GroupResource) => boolean;
 }
 
@@ -24,13 +24,13 @@ interface Override extends GroupResource {
   readonly servers: readonly string[];
 }
 
-/** What has no kind of its own lives beside what it belongs to. */
+/** Objects without a kind of their own, to the resource whose cluster they share. */
 const companions: ReadonlyMap<string, string> = new Map([
   ["/rangeallocations", "/services"],
   ["/masterleases", "/apiServerIPInfo"],
 ]);
 
-/** Throws Error, in upstream's words. `builtin`: as they are stored. @returns in the order of their first entries. */
+/** Throws Error with upstream's text. `builtin`: resources as they are stored. @returns clusters in the order of their first entries. */
 export function placementOf(
   texts: readonly string[],
   builtin: Iterable<GroupResource>,
@@ -53,7 +53,7 @@ export function placementOf(
   }));
 }
 
-/** Throws Error. */
+/** Parses an entry of the flag. Throws Error. */
 function parseOverride(text: string): Override {
   const [place = "", servers = "", ...more] = text.split("#");
   const [group = "", resource, ...rest] = place.split("/");

@@ -1,4 +1,4 @@
-/** Every key below the prefix of an etcd cluster, at one revision, as our keys and values. */
+/** Reads every key below the prefix of an etcd cluster, at one revision, as keys and values of this store. */
 import type { EtcdClient } from "#etcd/client.ts";
 import type { Key, KeyValue, LeaseId, Revision } from "#store/store.ts";
 import type * as m from "#wire/etcd-messages.ts";
@@ -8,23 +8,23 @@ import { fromStockValue } from "./values.ts";
 
 export type StockKeyValue = m.Of<typeof m.keyValue>;
 
-/** Keys a range asks for at once: some megabytes. */
+/** Number of keys per range request: some megabytes. */
 const pageKeys = 2_000;
 
-/** What became of one key. */
+/** Receives the keys that are not read as usual, and settings of the reading. */
 export interface ClusterReader {
   readonly layout: KeyLayout;
-  /** Absent: a value that is encrypted at rest ends the reading. */
+  /** Opens sealed values. Absent: a value that is encrypted at rest ends the reading. */
   readonly atRest?: AtRest;
-  /** An object that cannot be decoded. Throws when that ends the reading. */
+  /** Called for an object that cannot be decoded. May throw to end the reading. */
   unreadable(key: string, error: unknown): void;
-  /** Each object as it is stored. */
+  /** Called for each object, with its stored value. */
   seen?(key: Key, stored: Uint8Array): void;
-  /** No object of a kind that is served: leases of servers, bitmaps of addresses. */
+  /** Called for keys that are no objects of a served kind: leases of servers, bitmaps of addresses. */
   foreign?(kv: StockKeyValue): void;
 }
 
-/** Rejects when a value is encrypted at rest, or etcd does not answer. */
+/** Rejects when a value is encrypted at rest and cannot be opened, or etcd does not answer. */
 export async function readCluster(
   client: EtcdClient,
   reader: ClusterReader,
@@ -44,7 +44,7 @@ export async function readCluster(
   return { revision, kvs };
 }
 
-/** Those of kinds that are served. */
+/** Returns the values of kinds that are served. */
 export function* storedValues(
   kvs: Iterable<StockKeyValue>,
   layout: KeyLayout,
@@ -55,12 +55,12 @@ export function* storedValues(
   }
 }
 
-/** `/registry/` ends before `/registry0`. */
+/** Returns the end of the range of keys below `root`: for `/registry/` it is `/registry0`. */
 export function endOf(root: string): string {
   return `${root.slice(0, -1)}0`;
 }
 
-/** Undefined: an object that cannot be read; `reader.unreadable` has been called. */
+/** Returns the opened value. Undefined: it cannot be read, and `reader.unreadable` has been called. */
 export function readValue(
   key: Key,
   kv: StockKeyValue,

@@ -43,22 +43,22 @@ interface StockStoreDeps {
   readonly log: Log;
   readonly endpoints: EtcdEndpoints;
   readonly layout: KeyLayout;
-  /** How values are sealed; absent: they are not. */
+  /** Seals and opens values. Absent: values are not sealed. */
   readonly atRest?: AtRest;
 }
 
 interface StockStoreOptions {
   readonly slabBytes: number;
   readonly watchBatchCommitsMax: number;
-  /** Of the cluster's compaction; 0: that is others' business. */
+  /** Period of the cluster's compaction. 0: another program compacts it. */
   readonly compactPeriodMs: number;
 }
 
 type RequestOp = Input<m.RequestOp>;
-/** etcd's compare: EQUAL, MOD. */
+/** Numbers in etcd's compare: EQUAL, MOD. */
 const equal = 0;
 const modRevisionTarget = 2;
-/** One for each member of a usual cluster. */
+/** Number of attempts to read: one for each member of a usual cluster. */
 const attemptsMax = 3;
 
 export async function openStockStore(
@@ -71,14 +71,14 @@ export async function openStockStore(
 }
 
 class StockStore implements OpenedStore {
-  /** Never: a cluster that is away comes back. */
+  /** Never resolves, because a cluster that is unreachable may come back. */
   readonly failed = new Promise<Error>(() => {});
   readonly #deps: StockStoreDeps;
   readonly #mirror: Mirror;
   readonly #follower: Follower;
   readonly #compactor: Compactor;
   readonly #compactPeriodMs: number;
-  /** Of the values that are sealed: provider and key. */
+  /** Provider and encryption key of each sealed value. */
   readonly #sealed = new Map<Key, string>();
   readonly #seals = new Map<string, string>();
   #asking: Promise<Revision> | undefined;
@@ -114,7 +114,10 @@ class StockStore implements OpenedStore {
     return this.#mirror.compactRevision;
   }
 
-  /** A question asked while another is under way waits for the next one: that began before it was asked. */
+  /**
+   * Returns the cluster's newest revision. Calls share a request that has not begun yet; a request under way may be
+   * too old, so later calls make a new one.
+   */
   latest(): Promise<Revision> {
     const asking = this.#asking;
     if (asking !== undefined) return asking;
@@ -133,7 +136,7 @@ class StockStore implements OpenedStore {
     else this.#sealed.delete(key);
   }
 
-  /** One text for all values of a key. */
+  /** Returns the provider and encryption key of a value, as one shared text for all values with the same ones. */
   #sealOf(key: Key, stored: Uint8Array): string {
     const seal = this.#deps.atRest?.sealOf(key, stored) ?? "";
     const known = this.#seals.get(seal);
@@ -194,7 +197,7 @@ class StockStore implements OpenedStore {
     return { kind: "committed", revision, previous: this.#ours(key, previous) };
   }
 
-  /** Forgets the mirror's history; the cluster's is compacted on its own (compactor.ts). */
+  /** Drops the mirror's history; the cluster's history is compacted on its own (compactor.ts). */
   compact(revision: Revision): Promise<{ readonly kind: "ok" } | Refused> {
     const { commitRevision, compactRevision } = this;
     if (revision > commitRevision) return Promise.resolve({ kind: "future", commitRevision });
@@ -276,7 +279,7 @@ class StockStore implements OpenedStore {
     return { kind: "committed", revision, previous };
   }
 
-  /** @throws ApiError 500 when it is sealed and does not open. */
+  /** Returns the stored value as a value of this store. @throws ApiError 500 when it is sealed and cannot be opened. */
   #ours(key: Key, kv: StockKeyValue): KeyValue {
     return {
       key,
@@ -310,14 +313,14 @@ class StockStore implements OpenedStore {
   }
 }
 
-/** Keys that values are sealed with: few, unless somebody writes forged ones. */
+/** Maximum number of remembered encryption keys: there are few, unless forged values are written. */
 const sealsMax = 1_000;
 
 type StockKeyValue = m.Of<typeof m.keyValue>;
 
 interface Conflict {
   readonly kind: "conflict";
-  /** What is there. */
+  /** The key's present state. */
   readonly kv: StockKeyValue | undefined;
 }
 
@@ -330,13 +333,13 @@ type Written =
   | Conflict
   | WriteRefused;
 
-/** As a stock server answers while its etcd is away. */
+/** Returns the error of a stock server while its etcd is unreachable. */
 function unavailable(error: unknown): ApiError {
   const text = error instanceof Error ? error.message : String(error);
   return failure(503, "ServiceUnavailable", `etcd does not answer: ${text}`, {});
 }
 
-/** etcd's refusals in the store's words. */
+/** Translates etcd's refusals into the store's results. */
 function refusedBy(error: unknown): WriteRefused {
   const message = error instanceof Error ? error.message : String(error);
   if (message.includes("mvcc: database space exceeded")) return { kind: "no-space", message };

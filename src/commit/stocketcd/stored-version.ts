@@ -10,14 +10,14 @@ import { apiVersionOf, parseApiVersion, type AnyObject } from "#api/object.ts";
 import { builtinResources } from "#api/schema/resources.ts";
 import { definitionToV1 } from "./definition-v1beta1.ts";
 
-/** By group and kind: the apiVersion of what is stored. */
+/** By group and kind: apiVersion in which the objects are stored. */
 const storedAs: ReadonlyMap<string, string> = new Map(
   builtinResources().flatMap(({ group, kind, storage }) =>
     storage === undefined ? [] : [[`${group}/${kind}`, apiVersionOf(storage)] as const],
   ),
 );
 
-/** The same object when it has that version already, or is no built-in one. */
+/** Returns the object in its stored version; the same object when it has that version already, or is not built in. */
 export function inStoredVersion(object: AnyObject): AnyObject {
   const { apiVersion = "", kind = "" } = object;
   const wanted = storedAs.get(`${parseApiVersion(apiVersion)?.group ?? ""}/${kind}`);

@@ -19,12 +19,12 @@ import { delimited, envelope, hasProtobufForm, objectBytes } from "#forms/protob
 import { readEnvelope, readFields, utf8 } from "#wire/protobuf.ts";
 import { inStoredVersion } from "./stored-version.ts";
 
-/** Kinds whose servers store JSON though they have a message. */
+/** Groups whose servers store JSON, although their kinds have a protobuf message. */
 const jsonGroups: ReadonlySet<string> = new Set(["apiextensions.k8s.io", "apiregistration.k8s.io"]);
 
 const openingBrace = 0x7b;
 
-/** A value that cannot be an object of ours: the key says which. */
+/** A value that cannot be read as an object, although its key names a served kind. */
 class UnreadableStockValueError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -41,7 +41,7 @@ export function toStockValue(value: Uint8Array): Uint8Array {
   return objectBytes(object);
 }
 
-/** In the version in which it is stored here. Throws UnreadableStockValueError, ProtobufError. */
+/** Returns the object in the version in which this store keeps it. Throws UnreadableStockValueError, ProtobufError. */
 export function fromStockValue(value: Uint8Array): Uint8Array {
   if (value[0] === openingBrace) return encodeObject(inStoredVersion(decodeObject(value, 0)));
   const { apiVersion, kind, raw } = readEnvelope(value);
@@ -53,7 +53,7 @@ export function fromStockValue(value: Uint8Array): Uint8Array {
   return encodeObject(withDefaults({ ...(fields as AnyObject), apiVersion, kind }));
 }
 
-/** As upstream reads: a time of an Event that is not set has no form in protobuf, and is null in JSON. */
+/** Applies defaults as upstream does after reading: protobuf cannot express an Event's unset time, which is null in JSON. */
 function withDefaults(object: AnyObject): AnyObject {
   const stored = inStoredVersion(object);
   const { apiVersion = "", kind = "" } = stored;
@@ -67,7 +67,7 @@ const rangeKind = "RangeAllocation";
 
 interface RangeObject extends AnyObject {
   readonly range?: string;
-  /** Base64. */
+  /** Bitmap in base64. */
   readonly data?: string;
 }
 
@@ -80,7 +80,7 @@ function rangeToStock({ metadata = {}, range = "", data = "" }: RangeObject): Ui
   return envelope({ apiVersion: "v1", kind: rangeKind }, concatBytes(message));
 }
 
-/** Its metadata says nothing: the key is its name. */
+/** Ignores the message's metadata: the key alone is the name. */
 function rangeFromStock(message: Uint8Array): RangeObject {
   let [range, data] = ["", ""];
   readFields(message, ({ number, bytes }) => {

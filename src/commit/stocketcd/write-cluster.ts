@@ -19,51 +19,51 @@ import { toStockValue } from "./values.ts";
 interface WrittenState {
   readonly revision: number;
   readonly kvs: readonly KeyValue[];
-  /** Milliseconds; undefined: the lease is over, and its keys with it. */
+  /** Returns the remaining time of a lease in milliseconds. Undefined: the lease has expired, and its keys with it. */
   readonly ttlMsOf: (lease: bigint) => number | undefined;
-  /** How values are sealed in the cluster; absent: they are not. */
+  /** Seals values for the cluster. Absent: they are not sealed. */
   readonly atRest?: AtRest;
 }
 
 interface Written {
   readonly written: number;
-  /** Were there already. */
+  /** Number of objects that the cluster had already. */
   readonly alike: number;
   readonly revision: number;
 }
 
-/** What a person waits for. */
+/** Reports progress to the user. */
 export type TellProgress = (what: string, done: number, of: number) => void;
 
 interface Pair {
   readonly key: string;
   readonly own: Key;
-  /** Not sealed. */
+  /** Value before it is sealed. */
   readonly value: Uint8Array;
   readonly lease: bigint;
 }
 
-/** Refused by the user's choice of target: nothing was written. */
+/** The target cluster holds other objects. When it held them from the start, nothing was written. */
 export class ForeignClusterError extends Error {}
 
 const pageKeys = 2_000;
-/** Below etcd's own limits of 128 operations and 1.5 MiB a request. */
+/** Operations and bytes of a request, below etcd's own limits of 128 operations and 1.5 MiB. */
 const batchKeys = 100;
 const batchBytes = 512 * 1024;
-/** Revisions are made by as many puts at once. */
+/** Number of concurrent puts that raise the cluster's revision. */
 const bumpers = 64;
-/** Their history would fill the cluster. */
+/** Number of revisions after which their history is compacted; it would fill the cluster. */
 const compactEvery = 200_000;
-/** Keys a lease ends together, as upstream. */
+/** Maximum number of keys per lease, as upstream. */
 const keysPerLease = 1_000;
 const minuteMs = 60_000;
-/** Below the prefix; no server reads it. */
+/** Name of a key below the prefix; no server reads it. */
 const bumpKey = "pilothouse-migration";
-/** etcd's compare: EQUAL, CREATE. */
+/** Numbers in etcd's compare: EQUAL, CREATE. */
 const equal = 0;
 const createTarget = 1;
 
-/** Throws ForeignClusterError, GrpcError. */
+/** Writes the state into the cluster. Throws ForeignClusterError, GrpcError. */
 export async function writeCluster(
   client: EtcdClient,
   layout: KeyLayout,
@@ -85,7 +85,7 @@ export async function writeCluster(
   return { written, alike: pairs.length - missing.length, revision };
 }
 
-/** Objects whose lease is over are left behind. */
+/** Returns the objects to write, without those whose lease has expired. */
 function pairsOf(layout: KeyLayout, { kvs, ttlMsOf }: WrittenState): readonly Pair[] {
   return kvs
     .filter(({ lease }) => lease === 0n || ttlMsOf(lease) !== undefined)
@@ -117,7 +117,7 @@ async function withoutAlike(
   );
 }
 
-/** A value is sealed anew each time: what counts is what it opens to. */
+/** Whether a stored value is the same. Sealed values differ each time, so the opened values are compared. */
 async function isAlike(
   { key, own, value }: Pair,
   stored: Uint8Array,
@@ -161,7 +161,7 @@ async function reachRevision(
   }
 }
 
-/** @returns the newest revision, which is at least `target`. */
+/** Puts the key until `target` is reached. @returns the newest revision, which is at least `target`. */
 async function putUntil(
   client: EtcdClient,
   key: string,
@@ -180,7 +180,7 @@ async function putUntil(
   return reached;
 }
 
-/** One lease for up to `keysPerLease` keys that end in the same minute. */
+/** Grants a lease for up to `keysPerLease` keys that expire in the same minute. */
 async function grantLeases(
   client: EtcdClient,
   pairs: readonly Pair[],
@@ -216,7 +216,7 @@ function* batchesOf(pairs: readonly Pair[]): Generator<readonly Pair[]> {
   if (batch.length > 0) yield batch;
 }
 
-/** All or none of them: each is still not there. */
+/** Creates all objects or none, on the condition that each is still missing. */
 async function createAll(
   client: EtcdClient,
   batch: readonly Pair[],
