@@ -11,9 +11,9 @@ export interface EncryptionConfiguration {
 }
 
 interface ResourceProviders {
-  /** `secrets`, `deployments.apps`, `*.apps`, `*.`, `*.*` */
+  /** Patterns of resources: `secrets`, `deployments.apps`, `*.apps`, `*.`, `*.*`. */
   readonly resources: readonly string[];
-  /** The first writes, all read. */
+  /** Providers in order: the first one seals new values, all of them open stored values. */
   readonly providers: readonly Provider[];
 }
 
@@ -24,11 +24,11 @@ export type Provider =
 
 export interface KmsSettings {
   readonly kind: "kms";
-  /** Unique in the configuration. */
+  /** Name of the provider, unique in the configuration. */
   readonly name: string;
   /** Path of the plugin's unix socket; `\0name` in Linux's abstract namespace. */
   readonly path: string;
-  /** Of each call; more than 0. */
+  /** Time limit of each call, in milliseconds; more than 0. */
   readonly timeoutMs: number;
 }
 
@@ -37,7 +37,7 @@ interface ProviderKey {
   readonly secret: Uint8Array;
 }
 
-/** Mistakes of the operator: one text for all. */
+/** Mistakes of the operator in the configuration; one text lists all of them. */
 export class ConfigurationError extends Error {
   constructor(message: string) {
     super(message);
@@ -77,7 +77,7 @@ export function readConfiguration(document: unknown): EncryptionConfiguration {
 
 const versions = new Set(["apiserver.config.k8s.io/v1", "v1"]);
 
-/** As Go's aggregate of several errors. */
+/** Joins several errors as Go's aggregate does. */
 function aggregate(findings: readonly string[]): string {
   const distinct = [...new Set(findings)];
   return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;
@@ -127,7 +127,7 @@ interface GroupPattern {
   readonly resource: string;
 }
 
-/** `deployments.apps`; without a dot the core group. */
+/** Parses a pattern such as `deployments.apps`; without a dot it means the core group. */
 export function patternOf(text: string): GroupPattern {
   const dot = text.indexOf(".");
   return dot < 0
@@ -234,7 +234,7 @@ function timeoutOf(value: unknown, path: string, findings: string[]): number {
   return timeoutMs;
 }
 
-/** Of `unix:///path`, `unix:///@name`. */
+/** Returns the socket's path of an endpoint `unix:///path` or `unix:///@name`. */
 function socketOf(endpoint: string, path: string, findings: string[]): string {
   if (endpoint === "") {
     findings.push(`${path}: Invalid value: "": endpoint is a mandatory field for a kms`);
@@ -251,7 +251,7 @@ function socketOf(endpoint: string, path: string, findings: string[]): string {
   return socket.startsWith("/@") ? `\0${socket.slice(2)}` : socket;
 }
 
-/** As upstream; a name that two entries have would be two plugins under one prefix. */
+/** Finds duplicate names as upstream does: a name in two entries would mean two plugins under one prefix. */
 function duplicateFindings(resources: readonly ResourceProviders[]): readonly string[] {
   const names = new Set<string>();
   return resources.flatMap(({ providers }, entry) =>
@@ -304,7 +304,7 @@ function keysOf(
 
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** No finding shows a secret. */
+/** Parses a key. The text of a finding never contains a secret. */
 function keyOf(
   value: unknown,
   path: string,

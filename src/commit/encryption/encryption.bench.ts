@@ -1,4 +1,4 @@
-/** What a value of 2.5 KB costs to seal and to open, by cipher. */
+/** Measures the cost of sealing and opening a value of 2.5 KB, by cipher. */
 import { randomBytes } from "node:crypto";
 import { seedCipher } from "./kms-envelope.ts";
 import { cipherOf } from "./providers.ts";

@@ -22,14 +22,14 @@ import {
   statusResponse,
 } from "./kms-messages.ts";
 
-/** Between two attempts to reach a plugin that is away. */
+/** Time between two attempts to reach a plugin that is unreachable. */
 const reconnectMs = 100;
 
-/** `method`: as `/v2.KeyManagementService/Status`; `code`: gRPC's, by name. */
+/** Called for each call. `method`: such as `/v2.KeyManagementService/Status`; `code`: name of the gRPC code. */
 export type ObserveCall = (method: string, code: string, seconds: number) => void;
 
 interface KmsClientOptions {
-  /** Of the socket; `\0name` in Linux's abstract namespace. */
+  /** Path of the socket; `\0name` in Linux's abstract namespace. */
   readonly path: string;
   readonly timeoutMs: number;
 }
@@ -39,7 +39,7 @@ export class KmsClient {
   readonly #observe: ObserveCall;
   readonly #options: KmsClientOptions;
   #session: ClientHttp2Session | undefined;
-  /** Why the plugin could not be reached at the last attempt. */
+  /** Why the last attempt to reach the plugin failed. */
   #dialFault: string | undefined;
 
   constructor(deps: { clock: Clock; observe: ObserveCall }, options: KmsClientOptions) {
@@ -118,7 +118,7 @@ export class KmsClient {
     );
   }
 
-  /** Undefined: nobody listens. */
+  /** Connects to the plugin. Undefined: the connection failed. */
   #dial(): Promise<ClientHttp2Session | undefined> {
     const { path } = this.#options;
     return new Promise((resolve) => {
@@ -152,7 +152,7 @@ function decoded<A>(response: Message<A>, bytes: Buffer): A {
   }
 }
 
-/** The plugin was not asked, or did not answer: another attempt may end differently. */
+/** Whether the plugin was not reached, or did not answer: another attempt may succeed. */
 export function isAway(error: unknown): boolean {
   return (
     error instanceof GrpcError &&

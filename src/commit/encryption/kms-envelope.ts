@@ -14,7 +14,7 @@ import { ProtobufError } from "#wire/protobuf.ts";
 import { type DekSource, encryptedObject } from "./kms-messages.ts";
 import { type Cipher, cipherOf } from "./providers.ts";
 
-/** `encryptedDEKSourceType`: the source is the key itself, or the seed of keys. */
+/** Values of `encryptedDEKSourceType`: the source is the key itself, or the seed of keys. */
 export const SourceType = { aesGcmKey: 0, seed: 1 } as const;
 
 export const seedBytes = 32;
@@ -28,7 +28,7 @@ interface Envelope extends DekSource {
   readonly encryptedData: Uint8Array;
 }
 
-/** Seals with a new key for each value. @throws Error when the seed is too short. */
+/** Returns a cipher that seals each value with a new key. @throws Error when the seed is too short. */
 export function seedCipher(seed: Uint8Array): Cipher {
   if (seed.length < seedBytes)
     throw new Error(`invalid seed length ${seed.length} used for key generation`);
@@ -46,16 +46,16 @@ export function seedCipher(seed: Uint8Array): Cipher {
   };
 }
 
-/** The first block of HKDF-Expand with SHA-256 (RFC 5869), which is as long as the key. */
+/** Returns the first block of HKDF-Expand with SHA-256 (RFC 5869), which is as long as the key. */
 function derivedKey(seed: Uint8Array, info: Uint8Array): Uint8Array {
   return createHmac("sha256", seed).update(info).update(oneByte).digest();
 }
 
 const oneByte = Uint8Array.of(1);
 
-/** Of a source that was decrypted. @throws Error when the plugin gave no key. */
+/** Returns the cipher of a decrypted source. @throws Error when the plugin's answer is no key. */
 export function cipherOfSource(type: number, plaintext: Uint8Array): Cipher {
-  // Copied: the message that brought it is larger, and goes.
+  // Copied, so that the larger message that contains it can be freed.
   if (type === SourceType.seed) return seedCipher(plaintext.slice());
   if (!keyLengths.includes(plaintext.length))
     throw new Error(`crypto/aes: invalid key size ${plaintext.length}`);
@@ -89,7 +89,7 @@ function envelopeFault(envelope: Envelope): string | undefined {
   return sourceFault(envelope);
 }
 
-/** What a plugin answered, and what a value brings, is held to upstream's bounds. */
+/** Checks a plugin's answer, or the envelope of a stored value, against upstream's bounds. */
 export function sourceFault({
   encryptedDekSource,
   keyId,
@@ -106,7 +106,7 @@ export function sourceFault({
   return why === undefined ? undefined : `failed to validate annotations: ${why}`;
 }
 
-/** `code`: as metrics name it. */
+/** Checks a key id. `code`: the fault's name in metrics. */
 export function keyIdFault(
   keyId: string,
 ): { readonly code: "empty" | "too_long"; readonly fault: string } | undefined {
@@ -134,7 +134,7 @@ function annotationsFault(annotations: DekSource["annotations"]): string | undef
   return undefined;
 }
 
-/** Names what the plugin decrypts: equal texts have one plaintext. */
+/** Returns a text that identifies a source: sources with equal texts have the same plaintext. */
 export function sourceKey(source: DekSource): string {
   const hash = createHash("sha256");
   hash.update(Uint8Array.of(source.encryptedDekSourceType));
@@ -154,7 +154,7 @@ function addPart(hash: Hash, bytes: Uint8Array): void {
   hash.update(length).update(bytes);
 }
 
-/** Key ids are shown by their hash alone. */
+/** Returns the hash of a key id, the only form in which key ids are shown. */
 export function hashOfId(id: string): string {
   return id === "" ? "" : `sha256:${createHash("sha256").update(id).digest("hex")}`;
 }

@@ -1,4 +1,4 @@
-/** The messages of a KMS plugin (k8s.io/kms/apis/v2/api.proto) and what is stored of a value that one protects. */
+/** Messages of a KMS plugin (k8s.io/kms/apis/v2/api.proto), and the stored form of a value that a plugin protects. */
 import { bytes, int, many, message, type Message, text } from "#wire/etcd-codec.ts";
 
 export interface Annotation {
@@ -11,7 +11,7 @@ const annotation: Message<Annotation> = message({ key: text(1), value: bytes(2) 
 const annotationsAt = (number: number) => many(number, () => annotation);
 
 export const statusRequest = message({});
-/** `version`: `v2` or `v2beta1`; `healthz`: `ok`, or why not. */
+/** `version`: `v2` or `v2beta1`; `healthz`: `ok`, or why the plugin is not healthy. */
 export const statusResponse = message({ version: text(1), healthz: text(2), keyId: text(3) });
 
 export const encryptRequest = message({ plaintext: bytes(1), uid: text(2) });
@@ -29,7 +29,7 @@ export const decryptRequest = message({
 });
 export const decryptResponse = message({ plaintext: bytes(1) });
 
-/** `EncryptedObject` of k8s.io/apiserver's kmsv2/v2/api.proto: what follows the prefix of a stored value. */
+/** `EncryptedObject` of k8s.io/apiserver's kmsv2/v2/api.proto: the part of a stored value behind the prefix. */
 export const encryptedObject = message({
   encryptedData: bytes(1),
   keyId: text(2),
@@ -38,7 +38,7 @@ export const encryptedObject = message({
   encryptedDekSourceType: int(5),
 });
 
-/** Without the value itself: which key opens it. */
+/** The part of an envelope that identifies the key, without the sealed value itself. */
 export interface DekSource {
   readonly keyId: string;
   readonly encryptedDekSource: Uint8Array;

@@ -1,4 +1,4 @@
-/** The KMS plugins of one configuration: opened and closed together. */
+/** The KMS plugins of one configuration, which are opened and closed together. */
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { KmsSettings } from "./configuration.ts";
@@ -15,7 +15,7 @@ interface KmsPluginsDeps {
 
 export class KmsPlugins {
   readonly #providers: readonly KmsProvider[];
-  /** Upstream's time for calls that still run when others take over: twice the timeouts of all. */
+  /** Time for calls that still run when other plugins take over. As upstream, twice the timeouts of all plugins. */
   readonly graceMs: number;
 
   private constructor(providers: readonly KmsProvider[], graceMs: number) {
@@ -23,7 +23,7 @@ export class KmsPlugins {
     this.graceMs = graceMs;
   }
 
-  /** Resolves when each has been asked once. `before`: what these plugins take over from. */
+  /** Resolves when the status of each plugin has been requested once. `before`: the plugins that these replace. */
   static async open(
     deps: KmsPluginsDeps,
     settings: readonly KmsSettings[],
@@ -44,12 +44,12 @@ export class KmsPlugins {
     return new Map(this.#providers.map((provider) => [provider.name, provider]));
   }
 
-  /** What is wrong, in the words of upstream's check `kms-providers`. */
+  /** Returns what is wrong, in the form of upstream's health check `kms-providers`; undefined: nothing. */
   fault(): string | undefined {
     return together(this.#providers.map((provider) => provider.fault()));
   }
 
-  /** Asks each now. */
+  /** Requests the status of each plugin now. */
   async check(): Promise<string | undefined> {
     return together(await Promise.all(this.#providers.map((provider) => provider.check())));
   }
@@ -58,7 +58,7 @@ export class KmsPlugins {
     return this.#providers.find(({ name }) => name === provider)?.keys;
   }
 
-  /** Of the caches of keys, by provider. */
+  /** Sizes of the caches of keys, by provider. */
   sizes(): readonly (readonly [string, number])[] {
     return this.#providers.map(({ name, keys }) => [name, keys.size]);
   }

@@ -34,11 +34,11 @@ import { KmsRecords } from "./kms-records.ts";
 import { LruMap } from "./lru-map.ts";
 import type { Cipher, KeyedCipher } from "./providers.ts";
 
-/** Upstream's constants. */
+/** Intervals and life times; the values are upstream's. */
 const wellEveryMs = 60_000;
 const faultyEveryMs = 10_000;
 const seedLivesMs = 3 * 60_000;
-/** How old an answer may be that health shows without asking again. */
+/** Maximum age of a status that health shows without a new request. */
 const wellShownMs = 20_000;
 const faultyShownMs = 3_000;
 
@@ -47,14 +47,14 @@ const refusalsMax = 1_000;
 const refusalMs = 10_000;
 const askedMax = 16;
 const retryMs = 1_000;
-/** Attempts without an answer about one seed while the plugin says that it is well. */
+/** Maximum number of unanswered attempts to decrypt one seed while the plugin reports to be healthy. */
 const unansweredMax = 3;
 
 interface WriteKey {
   readonly source: DekSource;
   readonly cipher: Cipher;
   readonly key: string;
-  /** On the monotonic clock. */
+  /** Time of expiry on the monotonic clock. */
   expiresMs: number;
 }
 
@@ -85,7 +85,7 @@ export class KmsProvider implements KeyedCipher {
   #last: { readonly fault: string | undefined; readonly atMs: number } | undefined;
   #timer: Timer | undefined;
 
-  /** `keys`: of a provider of the same name that this one replaces. */
+  /** `keys`: cache of a provider of the same name that this one replaces. */
   constructor(deps: KmsProviderDeps, name: string, keys = new LruMap<Cipher>(keysMax)) {
     this.#deps = deps;
     this.name = name;
@@ -93,12 +93,12 @@ export class KmsProvider implements KeyedCipher {
     this.#keys = keys;
   }
 
-  /** What this provider has decrypted, for its successor. */
+  /** Cache of decrypted keys, which a successor may take over. */
   get keys(): LruMap<Cipher> {
     return this.#keys;
   }
 
-  /** Resolves after the first question, however it ended. */
+  /** Resolves after the first status request, whether it succeeded or not. */
   async start(): Promise<void> {
     await this.check();
     this.#arm();
@@ -110,13 +110,13 @@ export class KmsProvider implements KeyedCipher {
     this.#deps.client.close();
   }
 
-  /** Asks now, or joins who does. @returns what is wrong. Never rejects. */
+  /** Requests the status now, or joins a request under way. @returns what is wrong. Never rejects. */
   check(): Promise<string | undefined> {
     this.#checking ??= this.#ask().finally(() => (this.#checking = undefined));
     return this.#checking;
   }
 
-  /** The last answer; an old one is asked for again in the background. */
+  /** Returns the last status; an old one is requested again in the background. */
   fault(): string | undefined {
     const last = this.#last;
     const shownMs = last?.fault === undefined ? wellShownMs : faultyShownMs;
@@ -125,7 +125,7 @@ export class KmsProvider implements KeyedCipher {
     return last.fault;
   }
 
-  /** @throws ApiError 500 while there is no key to write with. */
+  /** @throws ApiError 500 while there is no key to seal with. */
   seal(path: string, value: Uint8Array): Uint8Array {
     const write = this.#writeKey();
     const sealed = write.cipher.seal(path, value);
@@ -192,11 +192,11 @@ export class KmsProvider implements KeyedCipher {
   }
 
   #askInBackground(key: string, source: DekSource): void {
-    // Away is no answer: the next reading asks again. `#decrypted` never rejects for another reason.
+    // An unreachable plugin is not an answer: the next reading asks again. `#decrypted` never rejects for another reason.
     void this.#decrypted(key, source).catch(() => undefined);
   }
 
-  /** Questions that are asked together, at most `askedMax` at once. */
+  /** Requests all wanted keys, at most `askedMax` at once. */
   async #prepareAll(wanted: ReadonlyMap<string, DekSource>): Promise<void> {
     const rest = wanted.entries();
     const work = async (): Promise<void> => {
@@ -205,7 +205,7 @@ export class KmsProvider implements KeyedCipher {
     await Promise.all(Array.from({ length: Math.min(askedMax, wanted.size) }, work));
   }
 
-  /** Until the plugin has given the key or refused it; a plugin that is away is waited for. */
+  /** Resolves when the plugin has given the key or refused it. Retries while the plugin is unreachable. */
   async #settled(key: string, source: DekSource): Promise<void> {
     const { clock, log } = this.#deps;
     const { signal } = this.#closing;
@@ -229,7 +229,7 @@ export class KmsProvider implements KeyedCipher {
     this.#refusals.set(key, { why, atMs: this.#deps.clock.monotonicMs() });
   }
 
-  /** Rejects with GrpcError while the plugin is away; a refusal is remembered. */
+  /** Decrypts a source. Rejects with GrpcError while the plugin is unreachable; a refusal is remembered. */
   #decrypted(key: string, source: DekSource): Promise<void> {
     const asking = this.#asking.get(key);
     if (asking !== undefined) return asking;
@@ -304,10 +304,10 @@ export class KmsProvider implements KeyedCipher {
       yield `KMSv2 API version should not change after the initial status response version ${this.#version}, got ${version}`;
   }
 
-  /** The key id is still the one: its seed lives on. Another one: a new seed. @returns why there is none. */
+  /** Extends the seed's life when the key id is the same, and makes a new seed otherwise. @returns why it failed. */
   async #confirm(keyId: string): Promise<string | undefined> {
     const { clock } = this.#deps;
-    // Before the plugin is asked: the bound is on what happens after it.
+    // Computed before the plugin is called, because the bound holds from the call on.
     const expiresMs = clock.monotonicMs() + seedLivesMs;
     const before = this.#write;
     if (before?.source.keyId === keyId) {
@@ -333,7 +333,7 @@ export class KmsProvider implements KeyedCipher {
     return rfc3339(clock.nowMs() + write.expiresMs - clock.monotonicMs());
   }
 
-  /** Why not, as a text. */
+  /** Makes a new key; a text says why it failed. */
   async #newKey(uid: string, expiresMs: number): Promise<WriteKey | string> {
     const seed = randomBytes(seedBytes);
     try {
@@ -353,7 +353,7 @@ export class KmsProvider implements KeyedCipher {
   }
 }
 
-/** What a plugin says goes to the log and to health: not all of megabytes. */
+/** Maximum length of a plugin's text in the log and in health: the plugin could send megabytes. */
 const shortMax = 1_000;
 
 function short(text: string): string {
@@ -369,7 +369,7 @@ function sourceOf(sealed: Uint8Array): DekSource | undefined {
   }
 }
 
-/** Equal for values that no rotation would renew. */
+/** Returns a text that is equal for two values unless a key rotation would seal one of them anew. */
 function idOf({ encryptedDekSourceType: type, keyId }: DekSource): string {
   return `${type}:${keyId}`;
 }

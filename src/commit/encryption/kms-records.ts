@@ -1,11 +1,11 @@
-/** What the metrics of KMS plugins show (upstream's apiserver_envelope_encryption_*). Key ids by their hash, the last 100. */
+/** Figures for the metrics of KMS plugins (upstream's apiserver_envelope_encryption_*), for the last 100 key ids, by their hashes. */
 import type { ObserveCall } from "./kms-client.ts";
 import { hashOfId } from "./kms-envelope.ts";
 import { LruMap } from "./lru-map.ts";
 
-/** Upstream's bound of label sets. */
+/** Maximum number of label sets, as upstream. */
 const labelSetsMax = 100;
-/** Calls before anybody observes: of the first questions. */
+/** Maximum number of calls kept until `observe` is called, such as the first status requests. */
 const earlyMax = 100;
 
 interface KeyUse {
@@ -29,7 +29,7 @@ export class KmsRecords {
   readonly #uses = new LruMap<KeyUse>(labelSetsMax);
   readonly #statuses = new LruMap<KeyUse>(labelSetsMax);
   readonly #hashes = new LruMap<string>(labelSetsMax);
-  /** By provider and code. */
+  /** Invalid key ids, by provider and code. */
   readonly #invalid = new LruMap<KeyUse>(labelSetsMax);
   #early: Call[] = [];
   #observe: ((call: Call) => void) | undefined;
@@ -39,7 +39,7 @@ export class KmsRecords {
     this.#apiServerHash = hashOfId(apiServerId);
   }
 
-  /** Calls from now on, and those before. */
+  /** Passes on calls from now on, and the calls kept so far. */
   observe(observe: (call: Call) => void): void {
     this.#observe = observe;
     for (const call of this.#early) observe(call);

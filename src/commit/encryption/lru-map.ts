@@ -1,4 +1,4 @@
-/** A map of at most `entriesMax` entries: the one used longest ago goes. */
+/** A map of at most `entriesMax` entries. A surplus removes the entry that was used longest ago. */
 export class LruMap<T> {
   readonly #entriesMax: number;
   readonly #entries = new Map<string, T>();

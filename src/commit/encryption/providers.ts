@@ -15,13 +15,13 @@ export interface Cipher {
   open(path: string, sealed: Uint8Array): Uint8Array;
 }
 
-/** Whose keys change, and are asked for elsewhere. */
+/** A cipher whose keys change, and come from a KMS plugin. */
 export interface KeyedCipher extends Cipher {
   /** As `AtRest.prepare`, for values without their prefix. */
   prepare(sealed: readonly Uint8Array[]): Promise<void> | undefined;
-  /** Names the key of a value, without its prefix. */
+  /** Returns the name of the key that sealed a value, which is given without its prefix. */
   keyOf(sealed: Uint8Array): string;
-  /** That of values that are sealed now; undefined: none can be. */
+  /** Returns the name of the key that seals values now. Undefined: no value can be sealed. */
   currentKey(): string | undefined;
 }
 
@@ -44,10 +44,10 @@ const gcmNonceBytes = 12;
 const blockBytes = 16;
 const tooShort = "the stored data was shorter than the required size";
 
-/** Random bytes are asked for in one go: each asking costs as much as a block of them. */
+/** Pool of random bytes: each request to the host costs as much as a whole block, so many are requested at once. */
 const pool = { bytes: new Uint8Array(16 * 1024), at: 16 * 1024 };
 
-/** Each byte is given once. */
+/** Returns random bytes; each byte of the pool is used once. */
 function randomOf(count: number): Uint8Array {
   if (pool.at + count > pool.bytes.length) {
     pool.bytes = randomFillSync(new Uint8Array(pool.bytes.length));
@@ -65,7 +65,7 @@ function aesGcm(secret: Uint8Array): Cipher {
       const nonce = randomOf(gcmNonceBytes);
       const cipher = createCipheriv(name, key, nonce).setAAD(Buffer.from(path, "latin1"));
       const body = cipher.update(value);
-      // GCM leaves nothing for the end.
+      // In GCM mode `final` returns no bytes.
       cipher.final();
       return Buffer.concat([nonce, body, cipher.getAuthTag()]);
     },
@@ -82,7 +82,7 @@ function aesGcm(secret: Uint8Array): Cipher {
   };
 }
 
-/** GCM leaves nothing for the end, where the tag is checked. */
+/** In GCM mode the end has no bytes, but computing it checks the tag. */
 function verified(body: Uint8Array, _end: Uint8Array): Uint8Array {
   return body;
 }

@@ -28,10 +28,10 @@ import type {
   StoreWatch,
 } from "#store/store.ts";
 
-/** Keys that are looked at together before the store is read. */
+/** Number of values that are prepared together before the store is read. */
 const pageKeys = 2_000;
 
-/** Keys that were logged; beyond them none is logged again. */
+/** Maximum number of keys that are logged; no further key is logged. */
 const loggedMax = 1_000;
 
 interface SealedStoreDeps {
@@ -40,7 +40,7 @@ interface SealedStoreDeps {
   readonly log: Log;
 }
 
-/** Above every key: keys are bytes of UTF-8. */
+/** A key above every valid key, because keys are bytes of UTF-8. */
 const lastKey = "\xff" as Key;
 
 export class SealedStore implements OpenedStore {
@@ -61,7 +61,7 @@ export class SealedStore implements OpenedStore {
       this.observeRequests = (observe) => store.observeRequests?.(observe);
   }
 
-  /** A store whose whole state can be opened. Waits for a provider whose keys are asked for elsewhere. */
+  /** Opens a store. Waits until the keys of all its values have been requested from the KMS plugins. */
   static async open(deps: SealedStoreDeps): Promise<SealedStore> {
     const { store, atRest } = deps;
     let start = "" as Key;
@@ -95,7 +95,7 @@ export class SealedStore implements OpenedStore {
     return this.#store.stats();
   }
 
-  /** @throws ApiError 500 when the value does not open. */
+  /** @throws ApiError 500 when the value cannot be opened. */
   get(key: Key, at?: Revision): GetResult {
     const found = this.#store.get(key, at);
     return found.kind === "found" ? { ...found, kv: this.#opened(found.kv) } : found;
@@ -151,7 +151,7 @@ export class SealedStore implements OpenedStore {
         if (isWaiting) return false;
         const waits = this.#atRest.prepare(valuesOf(commits));
         if (waits === undefined) return sink.deliver(this.#openedCommits(commits));
-        // A key that is not at hand: the batch comes again when it is. `prepare` never rejects.
+        // A key is missing: the batch is delivered again when the key has come. `prepare` never rejects.
         isWaiting = true;
         void waits.then(() => {
           isWaiting = false;
@@ -193,7 +193,7 @@ export class SealedStore implements OpenedStore {
     }));
   }
 
-  /** One that does not open is gone from here, rather than shown as it was. */
+  /** Returns the event with opened values. A value that cannot be opened counts as deleted, rather than stay in its old state. */
   #openedEvent(event: StoreEvent): StoreEvent | undefined {
     const previous = this.#before(event.previous);
     if (event.kind === "delete") return previous === undefined ? undefined : { ...event, previous };
@@ -206,7 +206,7 @@ export class SealedStore implements OpenedStore {
     return kv === undefined ? undefined : this.#shown(kv);
   }
 
-  /** Undefined: it does not open, and the log says so. */
+  /** Returns the opened value. Undefined: it cannot be opened, which is logged. */
   #shown(kv: KeyValue): KeyValue | undefined {
     if (!isSealed(kv.value)) return kv;
     try {
@@ -218,7 +218,7 @@ export class SealedStore implements OpenedStore {
     }
   }
 
-  /** As `#shown`. @throws ApiError 500 when its key is on the way: it is not left out of a list for that time. */
+  /** As `#shown`. @throws ApiError 500 while the key is being requested, so that the list does not omit the value. */
   #listed(kv: KeyValue): KeyValue | undefined {
     if (!isSealed(kv.value)) return kv;
     try {

@@ -25,7 +25,7 @@ export function sealBox(key: Uint8Array, nonce: Uint8Array, message: Uint8Array)
   return box;
 }
 
-/** Undefined: it was not sealed with this key and nonce. */
+/** Opens a box. Undefined: it was not sealed with this key and nonce. */
 export function openBox(
   key: Uint8Array,
   nonce: Uint8Array,
@@ -40,7 +40,7 @@ export function openBox(
   return timingSafeEqual(tag, box.subarray(0, tagBytes)) ? padded.subarray(macKeyBytes) : undefined;
 }
 
-/** "expand 32-byte k". */
+/** The text "expand 32-byte k" as words. */
 const sigma = [0x61707865, 0x3320646e, 0x79622d32, 0x6b206574] as const;
 
 function wordsOf(bytes: Uint8Array): Uint32Array {
@@ -48,7 +48,7 @@ function wordsOf(bytes: Uint8Array): Uint32Array {
   return Uint32Array.from({ length: bytes.length / 4 }, (_, at) => view.getUint32(4 * at, true));
 }
 
-/** Salsa20's matrix: constants on the diagonal, the key in two halves, the nonce and counter between. */
+/** Returns Salsa20's matrix: constants on the diagonal, the key in two halves, the nonce and counter between. */
 function matrixOf(key: Uint32Array, middle: Uint32Array): Uint32Array {
   const [c0, c1, c2, c3] = sigma;
   const half = (from: number): number[] => [...key.subarray(from, from + 4)];
@@ -64,7 +64,7 @@ function xorStream(key: Uint8Array, nonce: Uint8Array, bytes: Uint8Array): void 
   const stream = new Uint8Array(blockBytes);
   const out = new DataView(stream.buffer);
   for (let start = 0, counter = 0; start < bytes.length; start += blockBytes, counter++) {
-    // A message of 2^32 blocks is longer than any value.
+    // The upper word of the counter stays 0: a message of 2^32 blocks is longer than any value.
     state[8] = counter;
     block.set(state);
     rounds(block);
@@ -76,14 +76,14 @@ function xorStream(key: Uint8Array, nonce: Uint8Array, bytes: Uint8Array): void 
   }
 }
 
-/** The diagonal and the middle of the matrix after the rounds, without the addition. */
+/** Returns the diagonal and the middle of the matrix after the rounds, without the addition. */
 function hsalsa20(key: Uint32Array, input: Uint32Array): Uint32Array {
   const block = matrixOf(key, input);
   rounds(block);
   return Uint32Array.from([0, 5, 10, 15, 6, 7, 8, 9], (at) => block[at] ?? 0);
 }
 
-/** Places of the quarter rounds of a double round: four columns, then four rows. */
+/** Matrix places of the quarter rounds of a double round: four columns, then four rows. */
 const quarters = [
   [0, 4, 8, 12],
   [5, 9, 13, 1],
@@ -132,7 +132,7 @@ function poly1305(key: Uint8Array, message: Uint8Array): Uint8Array {
   return tagOf(sum, key.subarray(16, 32));
 }
 
-/** Little endian, with `top` as the byte behind the last. */
+/** Splits little-endian bytes into limbs, with `top` as the byte behind the last. */
 function limbsOf(bytes: Uint8Array, length: number, top: number): number[] {
   const whole = (at: number): number => (at < length ? (bytes[at] ?? 0) : at === length ? top : 0);
   return Array.from({ length: limbs }, (_, limb) => {
@@ -150,7 +150,7 @@ function product(a: readonly number[], b: readonly number[]): number[] {
     let sum = carry;
     for (let left = 0; left < limbs; left++) {
       const right = at - left;
-      // 2^130 is 5.
+      // Modulo 2^130 - 5, 2^130 equals 5.
       const other = right >= 0 ? (b[right] ?? 0) : 5 * (b[right + limbs] ?? 0);
       sum += (a[left] ?? 0) * other;
     }
@@ -170,7 +170,7 @@ function carried(number: number[], add: number): number[] {
   return carry > 0 ? carried(number, 5 * carry) : number;
 }
 
-/** The sum modulo 2^130 - 5, then the pad modulo 2^128: once per message. */
+/** Reduces the sum modulo 2^130 - 5, then adds the pad modulo 2^128: once per message. */
 function tagOf(sum: readonly number[], pad: Uint8Array): Uint8Array {
   let value = 0n;
   for (const limb of sum.toReversed()) value = (value << BigInt(limbBits)) + BigInt(limb);

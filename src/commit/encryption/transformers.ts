@@ -18,26 +18,26 @@ import type { Key } from "#store/store.ts";
 import { type EncryptionConfiguration, patternOf, type Provider } from "./configuration.ts";
 import { type Cipher, cipherOf, type KeyedCipher } from "./providers.ts";
 
-/** By the name of the provider. */
+/** Ciphers of KMS providers, by the provider's name. */
 export type KmsCiphers = ReadonlyMap<string, KeyedCipher>;
 
-/** How often values went one way, for metrics. */
+/** Number of values that were sealed or opened, for metrics. */
 interface TransformationCount {
   readonly type: "to_storage" | "from_storage";
   readonly resource: GroupResource;
-  /** `k8s:enc:aesgcm:v1:`, or `unknown`. */
+  /** Prefix of the provider, such as `k8s:enc:aesgcm:v1:`, or `unknown`. */
   readonly prefix: string;
   readonly isOk: boolean;
   count: number;
 }
 
 interface Sealer {
-  /** Undefined: identity. */
+  /** Undefined: the identity provider. */
   readonly prefix: string | undefined;
   readonly prefixBytes: Uint8Array;
   readonly label: string;
   readonly cipher: Cipher | undefined;
-  /** The same one, when its keys change. */
+  /** The same cipher, if its keys change. */
   readonly keyed: KeyedCipher | undefined;
 }
 
@@ -55,9 +55,9 @@ const plain: readonly Sealer[] = [
 
 export class Transformers implements AtRest {
   #table: Table;
-  /** By prefix of a key: few. */
+  /** Sealers by the resource prefix of a key; there are few prefixes. */
   #byResource = new Map<string, readonly Sealer[]>();
-  /** A few for each resource. */
+  /** Counts by direction, resource, prefix and outcome: a few for each resource. */
   readonly #counts = new Map<string, TransformationCount>();
 
   /** `kms`: a cipher for each KMS provider of the configuration. */
