@@ -31,9 +31,9 @@ import { refusedChange, unanswered } from "./answers.ts";
 import type { PostgresPool } from "./pool.ts";
 import { makeTable, tableOf } from "./table.ts";
 
-/** Of one list: a page of slots, and some more. */
+/** Maximum number of bytes of one list: a page of slots, and some more. */
 const listBytesMax = 16 * 2 ** 20;
-/** Slots announced at once: more are read by those who poll. */
+/** Maximum number of slots announced at once; readers that poll read further slots. */
 const announcedMax = 64;
 
 interface LogDeps {
@@ -50,7 +50,7 @@ export class PostgresLogCluster implements LogCluster {
   readonly #channel: string;
   #isMade = false;
 
-  /** `schema`: a plain name; its table is made when it is not there. */
+  /** `schema`: a plain name; its table is created when it does not exist. */
   constructor({ clock, pool }: LogDeps, schema: string) {
     this.#clock = clock;
     this.#pool = pool;
@@ -110,7 +110,7 @@ export class PostgresLogCluster implements LogCluster {
     return lists;
   }
 
-  /** Its first key always, and further ones while they are not too large together. */
+  /** Returns the query of a list: its first key always, and further ones up to `listBytesMax`. */
   #list(at: number, first: number): string {
     const found = `SELECT key, value, sum(octet_length(value)) OVER (ORDER BY key) AS bytes FROM (
       SELECT key, value FROM ${this.#table} WHERE key >= $${first}::bytea AND key < $${first + 1}::bytea
@@ -142,7 +142,7 @@ export class PostgresLogCluster implements LogCluster {
     return isDone;
   }
 
-  /** Locks the rows that are compared, in the order of keys. */
+  /** Locks the rows that the conditions compare, in the order of keys, and returns whether the conditions are met. */
   async #areMet(
     client: Client,
     conditions: readonly Condition[],
@@ -160,7 +160,7 @@ export class PostgresLogCluster implements LogCluster {
     return true;
   }
 
-  /** @returns false: a key that was to be absent is there by now. */
+  /** @returns false when a key that had to be absent exists by now. */
   async #carryOut(
     client: Client,
     conditions: readonly Condition[],
@@ -222,12 +222,12 @@ interface Row {
   readonly value: Buffer;
 }
 
-/** A copy: the driver's bytes share memory with others. */
+/** The value is copied, because the driver's bytes share memory with other values. */
 function keyOf({ key, value }: Row): ClusterKey {
   return { key: key.toString("latin1"), value: new Uint8Array(value) };
 }
 
-/** As bytea: the end of a range has a NUL, which PostgreSQL's text does not take. */
+/** Returns a key as bytea: the end of a range has a NUL, which PostgreSQL's text does not allow. */
 function bytesOf(key: string): Buffer {
   return Buffer.from(key, "latin1");
 }
@@ -239,7 +239,7 @@ interface SlotPut {
   readonly value: Uint8Array;
 }
 
-/** The change that puts one new key while the epoch is held; undefined: it is another one. */
+/** Recognizes the change that puts one new key while the epoch is held. Undefined: it is another kind of change. */
 function putOf({ conditions, operations }: Change): SlotPut | undefined {
   const [held, free, after] = conditions;
   const [put] = operations;

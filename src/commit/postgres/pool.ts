@@ -19,7 +19,7 @@ interface PoolOptions {
   readonly answerBytesMax: number;
 }
 
-/** As a log in etcd is asked; a page of slots is 4 MiB, and a part of a batch 1.5 MB. */
+/** The same limits as for a log in etcd. A page of slots is 4 MiB, and a part of a batch 1.5 MB. */
 export const recommendedPool: PoolOptions = {
   connectionsMax: 8,
   answerMs: 2000,
@@ -28,13 +28,13 @@ export const recommendedPool: PoolOptions = {
 
 interface PoolDeps {
   readonly clock: Clock;
-  /** The driver's class: an optional package. */
+  /** The driver's class, passed in because the driver is an optional package. */
   readonly Client: new (config: ClientConfig) => PgClient;
-  /** Authorities of servers' certificates, PEM; absent: the host's. */
+  /** PEM of the authorities that sign servers' certificates; absent: the host's authorities. */
   readonly ca?: string | undefined;
 }
 
-/** The outcome is not known: the server may have carried out what it was asked, or will. */
+/** The outcome is not known: the server may have carried out the statement, or will do so. */
 class NoAnswerError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause });
@@ -62,7 +62,7 @@ export class PostgresPool {
   #at = 0;
   #isClosed = false;
 
-  /** `targets`: hosts of one database, at least one. */
+  /** `targets`: hosts of the same database, at least one. */
   constructor(deps: PoolDeps, targets: readonly PostgresTarget[], options: PoolOptions) {
     this.#deps = deps;
     this.#targets = targets;
@@ -70,7 +70,7 @@ export class PostgresPool {
     this.name = targets.map(nameOf).join(",");
   }
 
-  /** Rejects with what the server said, or NoAnswerError. */
+  /** Runs `run` with a connection. Rejects with the server's error, or NoAnswerError. */
   async use<Result>(run: (client: PgClient) => Promise<Result>): Promise<Result> {
     await this.#turn();
     try {
@@ -82,7 +82,7 @@ export class PostgresPool {
     }
   }
 
-  /** A connection of its own, which the caller ends. */
+  /** Returns a separate connection, which the caller must end. */
   async connectAlone(): Promise<PgClient> {
     return (await this.#connect()).client;
   }
@@ -179,7 +179,7 @@ export class PostgresPool {
     };
   }
 
-  /** Nobody waits for a server that does not take its leave. */
+  /** Ends a connection without waiting for the server to confirm the end. */
   #end(connection: Connection): void {
     const at = this.#idle.indexOf(connection);
     if (at >= 0) this.#idle.splice(at, 1);
@@ -188,7 +188,7 @@ export class PostgresPool {
     connection.socket.destroy();
   }
 
-  /** Broken connections are the host's errors, and the driver's. */
+  /** Turns errors of a broken connection, from the host or the driver, into NoAnswerError. */
   #named(error: unknown): Error {
     const { code } = error as { readonly code?: unknown };
     if (error instanceof ForeignTableError) return error;
@@ -198,7 +198,7 @@ export class PostgresPool {
   }
 }
 
-/** A standby answers what was, and takes no writes; a commit counts once it is on disk, and on synchronous standbys. */
+/** Refuses a standby, whose state may be old and which takes no writes. Makes commits wait for the disk and for synchronous standbys. */
 async function prepare(client: PgClient): Promise<void> {
   const text =
     "SELECT pg_is_in_recovery() AS standby, current_setting('synchronous_commit') AS sync, set_config('bytea_output', 'hex', false)";

@@ -9,7 +9,7 @@
  */
 import type { Client } from "pg";
 
-/** The table in the way has not these columns, or is not durable. */
+/** The existing table does not have these columns, or is not durable. */
 export class ForeignTableError extends Error {
   constructor(table: string, found: string) {
     super(
@@ -26,7 +26,7 @@ export function tableOf(schema: string): string {
   return `"${schema}"."log"`;
 }
 
-/** Makes the table unless it is there. Throws ForeignTableError. */
+/** Creates the table unless it exists. Throws ForeignTableError. */
 export async function makeTable(client: Client, schema: string): Promise<void> {
   const table = tableOf(schema);
   const found = await describe(client, schema);
@@ -41,7 +41,7 @@ export async function makeTable(client: Client, schema: string): Promise<void> {
   if (made !== wanted) throw new ForeignTableError(table, made);
 }
 
-/** Kind, persistence and columns; undefined: there is none. */
+/** Returns kind, persistence and columns of the table as a text; undefined: there is no table. */
 async function describe(client: Client, schema: string): Promise<string | undefined> {
   const text = `
     SELECT c.relkind::text || ' ' || c.relpersistence::text || ': ' || string_agg(

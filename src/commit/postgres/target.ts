@@ -9,7 +9,7 @@ export interface PostgresTarget {
   readonly host: string;
   readonly port: number;
   readonly user: string;
-  /** Never in a log, an error or a metric. */
+  /** Must never appear in a log, an error or a metric. */
   readonly password: string;
   readonly database: string;
   readonly isClear: boolean;
@@ -18,7 +18,7 @@ export interface PostgresTarget {
 const portDefault = 5432;
 const namesMax = 63;
 
-/** Says what is wrong without the URL itself, which may hold a password. */
+/** Its text names the mistake without the URL itself, which may contain a password. */
 export class PostgresUrlError extends Error {
   constructor(what: string) {
     super(`a PostgreSQL URL ${what}, as postgres://user@host:5432/database`);
@@ -26,7 +26,7 @@ export class PostgresUrlError extends Error {
   }
 }
 
-/** `password`: for a URL that has none. Throws PostgresUrlError. */
+/** Parses a URL. `password`: used when the URL has none. Throws PostgresUrlError. */
 export function parseTarget(text: string, password: string): PostgresTarget {
   const url = URL.parse(text);
   if (url === null || !["postgres:", "postgresql:"].includes(url.protocol)) {
@@ -48,7 +48,7 @@ export function parseTarget(text: string, password: string): PostgresTarget {
   };
 }
 
-/** For texts and labels. */
+/** Returns the target's name for texts and labels, without user and password. */
 export function nameOf({ host, port, database }: PostgresTarget): string {
   return `postgres://${host.includes(":") ? `[${host}]` : host}:${port}/${database}`;
 }
@@ -75,7 +75,7 @@ function decoded(text: string, what: string): string {
     const name = decodeURIComponent(text);
     if (!name.includes("\0")) return name;
   } catch {
-    // Said below.
+    // The error is thrown below.
   }
   throw new PostgresUrlError(`has a ${what} that is not percent-encoded`);
 }
