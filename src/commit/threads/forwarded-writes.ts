@@ -28,7 +28,7 @@ export class ForwardedWrites {
     this.#deps = deps;
   }
 
-  /** That are not answered. */
+  /** Number of writes that have not been answered. */
   get count(): number {
     return this.#pending.size;
   }
@@ -56,7 +56,7 @@ export class ForwardedWrites {
     this.#pending.delete(id);
   }
 
-  /** All that are not answered, and all later ones, are `stopped`. */
+  /** Answers all pending writes, and all later ones, with `stopped`. */
   stop(message: string): void {
     this.#stopped = message;
     for (const resolve of this.#pending.values()) resolve({ kind: "stopped", message });

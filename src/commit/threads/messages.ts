@@ -11,13 +11,13 @@ export type ToReader = DurableBatch | Answers;
 
 export interface DurableBatch {
   readonly kind: "batch";
-  /** Those that the reader has not heard of. */
+  /** Slabs that the reader has not received yet. */
   readonly slabs: readonly SharedSlab[];
-  /** Whole records, in order: serial of a slab, start, end. */
+  /** Ranges of whole records, in order: serial of a slab, start, end. */
   readonly extents: readonly number[];
-  /** Records that lie elsewhere now: serial of a slab, offset. */
+  /** New places of records that were moved: serial of a slab, offset. */
   readonly moves: readonly number[];
-  /** With this batch. */
+  /** Head revision after this batch. */
   readonly head: number;
 }
 
@@ -31,7 +31,7 @@ export interface Answer {
   readonly result: AnswerResult;
 }
 
-/** Without values: the reader has them, because everything that an answer depends on came before it. */
+/** Answer without values: the reader has them, because every batch that an answer depends on came before it. */
 export type AnswerResult =
   | { readonly kind: "committed"; readonly revision: number }
   | { readonly kind: "conflict" }
@@ -43,7 +43,7 @@ export type AnswerResult =
 /** Writes of one turn of the reader's loop. */
 export interface FromReader {
   readonly writes: readonly ForwardedWrite[];
-  /** Of all puts, back to back. */
+  /** Values of all puts, back to back. */
   readonly values: Uint8Array;
 }
 
@@ -53,7 +53,7 @@ interface ForwardedPut {
   readonly kind: "put";
   readonly id: number;
   readonly key: Key;
-  /** In `values`. */
+  /** Range of the value in `values`. */
   readonly start: number;
   readonly end: number;
   readonly guard: number | undefined;

@@ -20,7 +20,7 @@ type ReaderPort = ThreadPort<ToReader, FromReader>;
 export class ReaderFeed {
   readonly #progress: Progress;
   readonly #readers = new Set<Reader>();
-  /** Not told yet: serials rise. */
+  /** Moves that have not been sent to the readers yet, in the order of rising serials. */
   #moves: Move[] = [];
   #shared: SharedStore | undefined;
 
@@ -28,7 +28,7 @@ export class ReaderFeed {
     this.#progress = progress;
   }
 
-  /** Once, when the store is open. */
+  /** Sets the store. Called once, when the store is open. */
   serve(shared: SharedStore): void {
     this.#shared = shared;
     this.#progress.head = Math.max(this.#progress.head, shared.store.commitRevision);
@@ -43,7 +43,7 @@ export class ReaderFeed {
     if (this.#readers.size > 0) this.#moves.push({ slab, offset });
   }
 
-  /** A reader begins: with this state, then what comes by `port`. */
+  /** Adds a reader. It begins with the returned state, and receives later batches by `port`. */
   add(port: ReaderPort): { readonly state: SharedState; readonly remove: () => void } {
     const shared = this.#store();
     const state = shared.state(this.#progress.head);
@@ -57,7 +57,7 @@ export class ReaderFeed {
     return { state, remove };
   }
 
-  /** A move into a slab that no durable batch has reached waits: a batch in flight may lie before it. */
+  /** Sends a batch. A move into a slab that no durable batch has reached waits: a batch in flight may lie before it. */
   #tell(buffers: readonly Uint8Array[], head: number): void {
     const places = buffers.map((bytes) => ({ bytes, slab: this.#store().slabOf(bytes) }));
     const last = places.at(-1)?.slab.serial ?? 0;
@@ -92,7 +92,7 @@ interface Move {
 class Reader {
   readonly #shared: SharedStore;
   readonly #port: ReaderPort;
-  /** Serial of the newest slab it has heard of. */
+  /** Serial of the newest slab that the reader has received. */
   #known: number;
   #answers: Answer[] = [];
   #isClosed = false;
@@ -144,7 +144,7 @@ class Reader {
     }
   }
 
-  /** Those of one batch become known in one turn: they share a message. */
+  /** Answers to the writes of one batch are made in one turn, so they share a message. */
   #answer(answer: Answer): void {
     if (this.#isClosed) return;
     if (this.#answers.push(answer) > 1) return;

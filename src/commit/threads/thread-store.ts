@@ -47,7 +47,7 @@ interface ThreadStoreDeps {
   readonly log: Log;
   readonly port: ThreadPort<FromReader, ToReader>;
   readonly progress: Progress;
-  /** Which reader this is. */
+  /** Number of this reader. */
   readonly reader: number;
   /** Calls `f` at the end of this turn of the loop. */
   readonly atEndOfTurn: (f: () => void) => void;
@@ -58,7 +58,7 @@ interface ThreadStoreOptions {
   readonly watchBatchCommitsMax: number;
 }
 
-/** The writer's loop stood for longer than this: the thread that is stuck is not this one. */
+/** Silence of the writer's loop, in milliseconds, after which the writer's thread is reported as stuck. */
 const silentMsMax = 3_000;
 
 const neverCheckpoints = {
@@ -77,7 +77,7 @@ export class ThreadStore implements OpenedStore {
   readonly #writes: ForwardedWrites;
   readonly #inbox: ToReader[] = [];
   readonly #fail: (error: Error) => void;
-  /** The newest slab of the writer's that this thread has heard of. */
+  /** The writer's newest slab that this thread has received. */
   #newest: { readonly serial: number; readonly slab: Slab } | undefined;
   #isTaking = false;
   #failure: Error | undefined;
@@ -122,7 +122,7 @@ export class ThreadStore implements OpenedStore {
     const { head } = this.#deps.progress;
     if (this.commitRevision < head) this.#takeAll();
     if (this.#failure !== undefined) throw this.#failure;
-    // Called while a batch is being shown: what is behind it in the port is taken right after.
+    // Called while a batch is being applied: the messages behind it in the port are taken right afterwards.
     if (this.commitRevision < head) await Promise.resolve();
     return this.commitRevision < head ? this.latest() : this.commitRevision;
   }
@@ -171,7 +171,7 @@ export class ThreadStore implements OpenedStore {
     return result.kind === "conflict" ? this.#conflict(key) : refusal(result);
   }
 
-  /** History here goes as the writer's does: nothing is asked of it. */
+  /** Compacts nothing: the history of this thread follows the writer's compactions. */
   async compact(revision: Revision): Promise<{ readonly kind: "ok" } | Refused> {
     const { commitRevision } = this;
     return revision > commitRevision ? { kind: "future", commitRevision } : { kind: "ok" };
@@ -200,14 +200,14 @@ export class ThreadStore implements OpenedStore {
     this.#deps.port.close();
   }
 
-  // ---- what comes from the writer
+  // ---- messages from the writer
 
   #takeAll(): void {
     for (let next = this.#deps.port.take(); next !== undefined; next = this.#deps.port.take())
       this.#take(next);
   }
 
-  /** One after the other, also when showing one asks for the next. */
+  /** Handles messages one after the other, even when applying a batch takes the next one from the port. */
   #take(message: ToReader): void {
     this.#inbox.push(message);
     if (this.#isTaking) return;
@@ -276,7 +276,7 @@ export class ThreadStore implements OpenedStore {
     if (before !== undefined) this.#mvcc.slabs.seal(before.slab);
   }
 
-  /** The writer's cleaner copied a record there. Its version may be forgotten here already. */
+  /** Follows a copy of a record that the writer's cleaner made. Its version may have been forgotten here already. */
   #move(slab: Slab, offset: number): void {
     const { index, versions, slabs } = this.#mvcc;
     const reader = new RecordReader(slab.bytes);

@@ -1,4 +1,4 @@
-/** Two ends of a channel in one thread: messages are copied as between threads, and come when `deliver` is called. */
+/** Two ends of a channel in one thread: messages are copied as between threads, and arrive when `deliver` is called. */
 import type { ThreadPort } from "../thread-port.ts";
 
 class FakePort<Sent, Received> implements ThreadPort<Sent, Received> {
@@ -22,7 +22,7 @@ class FakePort<Sent, Received> implements ThreadPort<Sent, Received> {
     this.#receive = undefined;
   }
 
-  /** At most `most` messages. @returns whether there were any. */
+  /** Delivers at most `most` messages. @returns whether any message was waiting. */
   deliver(most: number): boolean {
     const had = this.inbox.length > 0;
     for (let count = 0; count < most && this.#receive !== undefined; count++) {
