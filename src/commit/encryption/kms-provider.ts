@@ -369,7 +369,7 @@ function sourceOf(sealed: Uint8Array): DekSource | undefined {
   }
 }
 
-/** Returns a text that is equal for two values unless a key rotation would seal one of them anew. */
+/** Returns the name of the key: a value with the current name need not be sealed anew after a key rotation. */
 function idOf({ encryptedDekSourceType: type, keyId }: DekSource): string {
   return `${type}:${keyId}`;
 }

@@ -61,7 +61,7 @@ export class SealedStore implements OpenedStore {
       this.observeRequests = (observe) => store.observeRequests?.(observe);
   }
 
-  /** Opens a store. Waits until the keys of all its values have been requested from the KMS plugins. */
+  /** Opens a store. Waits until the KMS plugins have given or refused the keys of all its values. */
   static async open(deps: SealedStoreDeps): Promise<SealedStore> {
     const { store, atRest } = deps;
     let start = "" as Key;

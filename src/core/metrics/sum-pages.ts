@@ -5,7 +5,7 @@
 
 interface Family {
   readonly described: string[];
-  /** By series. */
+  /** Value of each series. */
   readonly samples: Map<string, number>;
 }
 

@@ -17,7 +17,7 @@ export interface LineRotation {
   readonly isPacked: boolean;
 }
 
-/** Renames the file at `path`. @returns when old files have been packed and removed, best effort: never rejects. */
+/** Renames the file at `path`. `tidied` settles when old files have been packed and removed, best effort: it never rejects. */
 export async function rotate(
   path: string,
   rotation: LineRotation,

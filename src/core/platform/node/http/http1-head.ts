@@ -56,7 +56,7 @@ function headersOf(lines: readonly string[]): Record<string, string> | undefined
     const name = written.toLowerCase();
     if (name === "" || name in headers || notPlain.test(name)) return undefined;
     if (name === "connection" && !/^keep-alive$/i.test(value)) return undefined;
-    // own keys: a header called `__proto__` is lost, and nobody reads it.
+    // own keys: a header called `__proto__` is lost; no handler reads it.
     headers[name] = value;
   }
   const { host } = headers as { host?: string };

@@ -76,7 +76,7 @@ export class Http2Client {
     });
   }
 
-  /** Counts the open stream. Retires the connection if it received nothing by the time the signal aborted. */
+  /** Counts the open stream. Retires the connection if no answer arrived on it before the signal aborted. */
   #follow(stream: ClientHttp2Stream, signal: AbortSignal): void {
     if (this.#open++ === 0) this.#session.ref();
     const heard = this.#heard;

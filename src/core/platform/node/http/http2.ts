@@ -89,7 +89,7 @@ function flatHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const flat: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined || name.startsWith(":")) continue;
-    // own keys: a header called `__proto__` is lost, and nobody reads it.
+    // own keys: a header called `__proto__` is lost; no handler reads it.
     flat[name] = textOf(typeof value === "string" ? value : value.join(", "));
   }
   const authority = headers[":authority"];
