@@ -31,7 +31,7 @@ export class FakeCluster {
     this.#state.set(key, stored);
   }
 
-  /** By namespace and name. */
+  /** Deletes an object; `key` is its namespace and name. */
   remove(path: string, key: string): void {
     const object = this.#state.get(`${path} ${key}`);
     if (object === undefined) return;
@@ -40,7 +40,7 @@ export class FakeCluster {
     this.#note(path, "DELETED", { ...object, metadata });
   }
 
-  /** What is there; of one path, or of all. */
+  /** Returns the existing objects, of one path or of all. */
   objects(path = ""): readonly AnyObject[] {
     const all = [...this.#state].filter(([key]) => path === "" || key.startsWith(`${path} `));
     return all.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
@@ -53,7 +53,7 @@ export class FakeCluster {
 
 interface Stream {
   readonly path: string;
-  /** Events up to here were sent. */
+  /** Revision up to which events have been sent. */
   after: number;
   readonly body: FakeBodyStream;
 }
@@ -63,7 +63,7 @@ const encoder = new TextEncoder();
 export class ClusterTransport implements ByteTransport {
   /** Further requests fail as if the port were closed. */
   down = false;
-  /** Watches from below get 410. */
+  /** Watches from a lower revision get 410. */
   compacted = 0;
   lists = 0;
   readonly #cluster: FakeCluster;
@@ -86,7 +86,7 @@ export class ClusterTransport implements ByteTransport {
     return Promise.resolve(jsonAnswer(200, { kind: "List", apiVersion: "v1", metadata, items }));
   }
 
-  /** Sends up to `count` events of a path, or of every path, that were not sent yet, and a bookmark after the last. */
+  /** Sends up to `count` unsent events of a path, or of every path, and a bookmark after the last one. */
   deliver(path = "", count = Number.POSITIVE_INFINITY): void {
     for (const stream of this.#streams) {
       if (path !== "" && stream.path !== path) continue;
@@ -106,7 +106,7 @@ export class ClusterTransport implements ByteTransport {
     this.cut();
   }
 
-  /** Its watches end, or all. */
+  /** Cuts the watches of a path, or all watches. */
   cut(path = ""): void {
     for (const stream of this.#streams) {
       if (path !== "" && stream.path !== path) continue;

@@ -21,28 +21,28 @@ export class FakeCollections implements ByteTransport {
   revision = 1;
   /** Further requests fail as if the port were closed. */
   down = false;
-  /** Paths of which requests are answered 503, as an API server does when the one behind it is away. */
+  /** Paths whose requests get 503, as from an API server whose aggregated server is unavailable. */
   readonly away = new Set<string>();
-  /** Everything is answered 503, as a load balancer does when the API server is away. */
+  /** Whether every request gets 503, as from a load balancer whose API server is unavailable. */
   balancerAlone = false;
-  /** What /readyz is answered otherwise. */
+  /** Status code of /readyz while the API server is available. */
   readyz = 200;
   readonly requests: ByteRequest[] = [];
   readonly #collections = new Map<string, Collection>();
 
-  /** `path` answers from now on. */
+  /** Serves `path` from now on. */
   serve(path: string): void {
     this.#collections.set(path, { objects: new Map(), watches: new Set() });
   }
 
-  /** Its watches end. */
+  /** Ends the watches of the path. */
   cut(path: string): void {
     const watches = this.#collections.get(path)?.watches;
     for (const watch of watches ?? []) watch.end();
     watches?.clear();
   }
 
-  /** 404 from now on, and its watches end. */
+  /** Ends the watches of the path and answers 404 from now on. */
   withdraw(path: string): void {
     this.cut(path);
     this.#collections.delete(path);
@@ -105,7 +105,7 @@ function keyOf({ metadata }: AnyObject): string {
   return `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`;
 }
 
-/** A watch from now on: these tests write nothing between a list and its watch. */
+/** Starts a watch that sends later events only: these tests write nothing between a list and its watch. */
 function watch(collection: Collection): ByteResponse {
   const body = new FakeBodyStream();
   collection.watches.add(body);

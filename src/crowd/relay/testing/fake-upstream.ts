@@ -21,7 +21,7 @@ export const podKind: MirroredKind = {
 export interface FakeEvent {
   readonly revision: number;
   readonly key: string;
-  /** Undefined: deleted. */
+  /** Undefined: the object was deleted. */
   readonly label: string | undefined;
   readonly uid: string;
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
@@ -34,7 +34,7 @@ interface FakeObject {
 }
 
 interface Stream {
-  /** Events up to here were put in `queue`. */
+  /** Revision up to which events have been put into `queue`. */
   after: number;
   queue: Uint8Array[];
   readonly body: FakeBodyStream;
@@ -54,7 +54,7 @@ export class FakeUpstream implements ByteTransport {
   readonly #streams = new Set<Stream>();
   #uids = 0;
 
-  /** One revision with these changes; undefined deletes. */
+  /** Writes all changes in one revision; an undefined label deletes the object. */
   write(...changes: readonly (readonly [key: string, label: string | undefined])[]): void {
     this.revision++;
     for (const [key, label] of changes) {
@@ -69,7 +69,7 @@ export class FakeUpstream implements ByteTransport {
     }
   }
 
-  /** Another resource's revision. */
+  /** Uses up a revision, as a write to another resource does. */
   skip(): void {
     this.revision++;
   }
@@ -93,7 +93,7 @@ export class FakeUpstream implements ByteTransport {
     return state;
   }
 
-  /** Puts what happened into the streams' queues; nothing is sent yet. */
+  /** Puts new events into the queues of the streams without sending them. */
   enqueue(): void {
     for (const stream of this.#streams) {
       for (const event of this.events) {
@@ -115,7 +115,7 @@ export class FakeUpstream implements ByteTransport {
     return Promise.resolve(jsonAnswer(200, this.#list(query.get("continue") ?? "", limit)));
   }
 
-  /** Sends `count` queued frames of every stream as one chunk, cut at an odd place when `torn`. */
+  /** Sends `count` queued frames of every stream as one chunk, or in two chunks cut within a frame when `torn`. */
   deliver(count: number, torn = false): void {
     for (const stream of this.#streams) {
       const chunk = Buffer.concat(stream.queue.splice(0, count));
@@ -132,7 +132,7 @@ export class FakeUpstream implements ByteTransport {
     for (const stream of this.#streams) stream.queue.push(bookmarkFrame(this.revision));
   }
 
-  /** The last `count` events of what a stream was given come once more, behind what waits. */
+  /** Appends the last `count` events of each stream to its queue once more. */
   repeat(count: number): void {
     for (const stream of this.#streams) {
       const given = this.events.filter(({ revision }) => revision <= stream.after);
@@ -140,7 +140,7 @@ export class FakeUpstream implements ByteTransport {
     }
   }
 
-  /** The next two frames change places. */
+  /** Swaps the next two frames of each queue. */
   swap(): void {
     for (const { queue } of this.#streams) queue.splice(0, 2, ...queue.slice(0, 2).reverse());
   }
@@ -165,7 +165,7 @@ export class FakeUpstream implements ByteTransport {
     return stream.body.response;
   }
 
-  /** Pages of one snapshot; items without apiVersion and kind, as stock servers list them. */
+  /** Returns a page of a snapshot; the items lack apiVersion and kind, as in lists of stock servers. */
   #list(token: string, limit: number): string {
     const [at = "", from = ""] = token === "" ? [] : token.split(":");
     const revision = at === "" ? this.revision : Number(at);
@@ -182,7 +182,7 @@ export class FakeUpstream implements ByteTransport {
 function objectJson(key: string, object: FakeObject, head: string): string {
   const [namespace, name] = key.split("/");
   const { label, uid, revision } = object;
-  // Numbers no double holds, and escapes: bytes must come through as they are.
+  // Contains numbers that no double can hold, and escapes: the relay must pass the bytes on unchanged.
   return `{${head}"metadata":{"name":"${name}","namespace":"${namespace}","uid":"${uid}","resourceVersion":"${revision}","labels":{"v":"${label}"}},"spec":{"nodeName":"n${label}","big":9007199254740993,"text":"\\"}{]["},"status":{}}`;
 }
 

@@ -1,4 +1,4 @@
-/** For tests: a relay with views that join resources, before a fake cluster, at its door. */
+/** For tests: a relay with joined views before a fake cluster, with requests to its handler. */
 import assert from "node:assert/strict";
 import type { Client } from "#client/client.ts";
 import type { UserInfo } from "#platform/http.ts";
@@ -24,9 +24,9 @@ interface Asked {
 }
 
 interface WorldOptions {
-  /** The operator's file. */
+  /** Text of the operator's view file. */
   readonly views?: string;
-  /** Beside those of `routedKinds`. */
+  /** Mirrored kinds in addition to `routedKinds`. */
   readonly kinds?: readonly MirroredKind[];
   readonly isRefused?: (right: AskedRight) => boolean;
   readonly limits?: Partial<RelayLimits>;
@@ -34,7 +34,7 @@ interface WorldOptions {
 
 export class JoinedWorld {
   readonly cluster = new FakeCluster();
-  /** Of what the upstream was asked, so far. */
+  /** Rights that the relay has asked the upstream about so far. */
   readonly asked: AskedRight[] = [];
   readonly clock = new FakeClock();
   isRefused: (right: AskedRight) => boolean;
@@ -64,7 +64,7 @@ export class JoinedWorld {
     );
   }
 
-  /** The cluster's changes reach the relay. */
+  /** Delivers the cluster's changes to the relay. */
   async flow(): Promise<void> {
     await this.clock.advance(1);
     this.#transport.deliver();
@@ -103,7 +103,7 @@ export class JoinedWorld {
     return watching;
   }
 
-  /** Of the relay's metrics: the first with this name. */
+  /** Returns the value of the relay's first metric with this name. */
   metric(name: string): number {
     const line = this.#metrics
       .text()

@@ -1,4 +1,4 @@
-/** For tests: what a relay before a fake upstream needs, a plain request to it, and a client of a watch. */
+/** For tests: dependencies of a relay before a fake upstream, a plain request, and the client of a watch. */
 import type { Client } from "#client/client.ts";
 import type { ByteTransport } from "#platform/byte-transport.ts";
 import type { ByteSink, PlainRequest } from "#platform/http.ts";
@@ -10,12 +10,12 @@ import { FakeRandom } from "#platform/testing/random.ts";
 import { MetricSet } from "#metrics/metric-set.ts";
 import type { createRelay } from "../relay.ts";
 
-/** Allows everything to every user. */
+/** Client that allows every user everything. */
 const allowing = {
   create: () => Promise.resolve({ status: { allowed: true } }),
 } as unknown as Client;
 
-/** An upstream that takes requests without credentials, and says no more than that. */
+/** Upstream that accepts requests without credentials: it answers 403, not 401. */
 const takesAnonymous: ByteTransport = new FakeHttpServer(() => wholeAnswer(403));
 
 export function relayDeps(
@@ -64,10 +64,10 @@ interface Told {
 export class Watching implements ByteSink {
   text = "";
   ended = false;
-  /** The relay asked this stream to reconnect elsewhere. */
+  /** Whether the relay asked the client of this stream to reconnect elsewhere. */
   left = false;
   readonly closed = false;
-  /** The client goes. */
+  /** Called when the client disconnects. */
   close = (): void => {};
 
   get events(): readonly Told[] {
@@ -75,7 +75,7 @@ export class Watching implements ByteSink {
     return lines.map((line) => JSON.parse(line) as Told);
   }
 
-  /** As `TYPE name@resourceVersion`; of an error, its code. */
+  /** The events as `TYPE name@resourceVersion`; an error with its code. */
   get lines(): readonly string[] {
     return this.events.map(({ type, object }) => {
       const { name = "", resourceVersion } = object.metadata ?? {};

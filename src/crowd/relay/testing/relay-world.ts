@@ -1,4 +1,4 @@
-/** For tests: a relay before a fake upstream, at its door: plain requests in, answers out. */
+/** For tests: a relay before a fake upstream, with plain requests to its handler. */
 import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
 import { given } from "#base/given.ts";
@@ -84,7 +84,7 @@ export class World {
     return watching;
   }
 
-  /** The upstream's events reach the relay. */
+  /** Delivers the upstream's events to the relay. */
   async flow(): Promise<void> {
     await this.clock.advance(1);
     this.fake.enqueue();

@@ -1,4 +1,4 @@
-/** For tests: objects of a small cluster with routes, few enough that random ones often meet. */
+/** For tests: objects of a small cluster with routes, few enough that random ones often refer to each other. */
 import type { AnyObject } from "#api/object.ts";
 import type { MirroredKind } from "../mirror/mirrored-kind.ts";
 
@@ -19,7 +19,7 @@ const routeGroupKind = kind("zalando.org", "v1", "routegroups", "RouteGroup");
 /** In the order of the inputs of `skipper-routes`. */
 export const routedKinds = [serviceKind, sliceKind, ingressKind, routeGroupKind] as const;
 
-/** Which of few objects, and which of few things it says. */
+/** A choice among few objects (`kind`, `which`) and few contents (`variant`). */
 export interface Choice {
   readonly kind: number;
   readonly which: number;
@@ -98,7 +98,7 @@ function ingress(metadata: Metadata, which: number, variant: number): AnyObject 
   return {
     apiVersion: "networking.k8s.io/v1",
     kind: "Ingress",
-    // Other names, of which some become one word of an id.
+    // The names differ, but some of them become the same word of a route's id.
     metadata: { ...metadata, annotations, name: `o${which}` },
     spec: { rules: [{ host, http: { paths } }] },
   } as AnyObject;

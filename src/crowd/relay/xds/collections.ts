@@ -45,7 +45,7 @@ export class Collections {
     return [...this.#byType.values()].map(({ table }) => table);
   }
 
-  /** Undefined: no collection that is mirrored. Throws StreamEndError at the limit. */
+  /** Returns the table of a collection. Undefined: the type is not that of a mirrored collection. Throws StreamEndError at the limit. */
   table(typeUrl: string): ResourceTable | undefined {
     const known = this.#byType.get(typeUrl);
     if (known !== undefined) return known.table;
@@ -57,7 +57,7 @@ export class Collections {
     }
     const collection = { table: new ResourceTable(typeUrl, this.#limits), feed: undefined };
     this.#byType.set(typeUrl, collection);
-    // At once what is there: a name that is only not read yet must not be said to be absent.
+    // The objects are read at once: a name that is not read yet must not be reported as absent.
     mirrored.mirror.cache.state.scan("", "\xff", ({ namespace, name, object }) => {
       this.#put(collection.table, `${namespace}/${name}`, object);
       return true;
@@ -66,7 +66,7 @@ export class Collections {
     return collection.table;
   }
 
-  /** The relay's mirrors are others. Objects of one that ended are gone, as they are for its watchers. */
+  /** Adopts changed mirrors of the relay. Objects of an ended mirror are deleted, as they are for its watchers. */
   mirrorsTurned(): void {
     for (const [typeUrl, collection] of this.#byType) {
       const mirror = this.#deps.mirrorOf(collectionOf(typeUrl))?.mirror;
@@ -95,13 +95,13 @@ export class Collections {
   }
 }
 
-/** The namespace of an object's name; "": of the cluster. */
+/** Returns the namespace of an object's name; "": the object is cluster-scoped. */
 export function scopeOfName(name: string): string {
   const slash = name.indexOf("/");
   return slash < 0 ? "" : name.slice(0, slash);
 }
 
-/** Of objects of the cluster a key begins with a slash, and a name does not. */
+/** The key of a cluster-scoped object begins with a slash; its name does not. */
 function nameOf(key: string): string {
   return key.startsWith("/") ? key.slice(1) : key;
 }
@@ -110,7 +110,7 @@ function keyOf(name: string): string {
   return name.includes("/") ? name : `/${name}`;
 }
 
-/** Who wrote which field is often the larger part, and of no use to readers. */
+/** Removes managedFields: they are often the larger part of an object, and of no use to readers. */
 function withoutManagers(object: AnyObject): object {
   const { managedFields: _, ...metadata } = object.metadata ?? {};
   return { ...object, metadata };

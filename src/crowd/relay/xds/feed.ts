@@ -13,18 +13,18 @@ const everything = compilePredicate({ namespace: "", namespaced: true });
 interface FeedDeps {
   readonly clock: Clock;
   readonly mirror: Mirror;
-  /** Undefined: deleted. */
+  /** Puts an object; undefined: it was deleted. */
   readonly put: (key: string, object: AnyObject | undefined) => void;
-  /** After each batch. */
+  /** Called after each batch. */
   readonly settle: () => void;
-  /** Of a mirror that this one stands in for: what the new one does not have is deleted. Absent: none. */
+  /** Keys of the mirror that this one replaces: objects that the new one lacks are deleted. Absent: it replaces none. */
   readonly known?: ReadonlySet<string>;
 }
 
 export class Feed {
   readonly #deps: FeedDeps;
   readonly #keys: Set<string>;
-  /** Keys of a former state that the present one has not shown yet; undefined: all of it was shown. */
+  /** Keys of a former state that the current state has not contained yet. Undefined: the current state is complete. */
   #unseen: Set<string> | undefined;
   #isFed = false;
   #stopped = false;
@@ -39,12 +39,12 @@ export class Feed {
     return this.#deps.mirror;
   }
 
-  /** Of what was fed and not deleted. */
+  /** Keys of the objects that were put and not deleted. */
   get keys(): ReadonlySet<string> {
     return this.#keys;
   }
 
-  /** All of the mirror's first state was fed. */
+  /** Whether the whole initial state of the mirror has been put. */
   get isFed(): boolean {
     return this.#isFed;
   }
@@ -66,7 +66,7 @@ export class Feed {
           return !this.#stopped;
         },
         end: () => {
-          // The mirror starts anew, and not before this returns.
+          // The mirror starts anew only after this callback has returned, so the new watch begins later.
           if (!this.#stopped) clock.after("relay.xds", 0, () => this.#again());
         },
       },

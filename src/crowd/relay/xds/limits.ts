@@ -2,41 +2,41 @@
 import type { StreamLimits, TableLimits } from "#xds/limits.ts";
 
 export interface XdsLimits extends StreamLimits, TableLimits {
-  /** Open streams; more: RESOURCE_EXHAUSTED. */
+  /** Maximum number of open streams; further ones get RESOURCE_EXHAUSTED. */
   readonly streamsMax: number;
-  /** Names that all streams together subscribe to. */
+  /** Maximum number of names that all streams together subscribe to. */
   readonly namesTotalMax: number;
-  /** Requests that wait until it is known who sends them; more: RESOURCE_EXHAUSTED. */
+  /** Maximum number of requests that wait while the caller is identified; further ones get RESOURCE_EXHAUSTED. */
   readonly earlyRequestsMax: number;
-  /** A stream with more unread is not sent anything until it reads. */
+  /** Number of unread bytes beyond which a stream is not written to until the client reads. */
   readonly backlogBytesMax: number;
-  /** Streams that are written to in one turn of the loop. */
+  /** Maximum number of streams written to in one turn of the loop. */
   readonly streamsPerTurn: number;
-  /** Rights are asked about again this often. */
+  /** Interval at which the rights of a stream are reviewed again. */
   readonly reviewMs: number;
-  /** Collections that are served as they are. */
+  /** Maximum number of collections that are served unchanged. */
   readonly collectionsMax: number;
-  /** Changes of routes and Gateways in this time are taken together. */
+  /** Window in which changes of routes and Gateways are gathered. */
   readonly routesPaceMs: number;
-  /** How long objects of the Gateway API count after their definition is gone: one that changed is back by then. */
+  /** Time that objects of the Gateway API are kept after their definition is gone; a changed definition is back by then. */
   readonly forgetMs: number;
-  /** A client that knows it forgets a resource that it does not hear of for so long; 0: never. */
+  /** Time after which a client drops a resource without an update or heartbeat, if it supports this; 0: never. */
   readonly ttlMs: number;
-  /** Refusals that /relay/xds shows. */
+  /** Maximum number of refusals on /relay/xds. */
   readonly refusalsShown: number;
 }
 
 export const xdsLimits: XdsLimits = {
-  // A client of one mesh names hundreds; each costs some 200 bytes.
+  // A client of one mesh subscribes to hundreds of names; each costs some 200 bytes.
   namesMax: 10_000,
   namesTotalMax: 2_000_000,
-  // A DNS name and a port are shorter.
+  // More than a DNS name and a port need.
   nameLengthMax: 300,
   typesMax: 16,
   scopesMax: 1_024,
-  // gRPC clients take 4 MiB.
+  // gRPC clients accept 4 MiB.
   responseBytesMax: 1024 * 1024,
-  // Half a minute of the largest rate that is measured; a stream behind by more comes back with its versions.
+  // Half a minute at the largest measured rate; a stream that is further behind reconnects with its versions.
   changesMax: 32_768,
   formerMax: 1_024,
   streamsMax: 50_000,
@@ -44,12 +44,12 @@ export const xdsLimits: XdsLimits = {
   backlogBytesMax: 256 * 1024,
   streamsPerTurn: 100,
   reviewMs: 30_000,
-  // Each costs its objects once more.
+  // Each collection holds its objects a second time.
   collectionsMax: 32,
-  // A thousand routes take some 20 ms: an author that changes them without end takes a fifth of the loop.
+  // A thousand routes take some 20 ms: permanent changes then use a fifth of the loop.
   routesPaceMs: 100,
   forgetMs: 30_000,
-  // A client without its relay goes on with what it has.
+  // A client that loses its relay keeps its resources.
   ttlMs: 0,
   refusalsShown: 64,
 };

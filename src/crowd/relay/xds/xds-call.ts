@@ -22,7 +22,7 @@ import type { Question } from "../access/question.ts";
 import type { XdsLimits } from "./limits.ts";
 import type { XdsMetrics } from "./xds-metrics.ts";
 
-/** A stream of a gRPC server, as far as it is used; etcd's `ServerStream` is one. */
+/** The methods used of a gRPC server's stream; etcd's `ServerStream` has them. */
 export interface XdsTransport {
   send(withHeadroom: Buffer): void;
   sendPieces(pieces: readonly Buffer[]): void;
@@ -33,7 +33,7 @@ export interface XdsTransport {
   readonly isClosed: boolean;
 }
 
-/** What all calls share. */
+/** Dependencies that all calls share. */
 export interface XdsShared {
   readonly door: EntryPoint;
   readonly deadlines: Deadlines;
@@ -42,7 +42,7 @@ export interface XdsShared {
   readonly tableOf: (typeUrl: string) => ResourceTable;
   readonly scopeOf: (typeUrl: string, name: string) => string;
   readonly takeNames: (change: number) => boolean;
-  /** Calls `pump` in a later turn of the loop, once. */
+  /** Calls `pump` once in a later turn of the loop. */
   readonly wake: (call: XdsCall) => void;
   readonly closed: (call: XdsCall) => void;
   readonly forms: ResourceForms;
@@ -55,7 +55,7 @@ export class XdsCall implements Expiring {
   readonly #transport: XdsTransport;
   readonly #request: PlainRequest;
   #caller: Caller;
-  /** Requests that came before the caller was known; undefined: it is. */
+  /** Requests that arrived before the caller was identified. Undefined: the caller is identified. */
   #early: Buffer[] | undefined = [];
   #reviewStep: DeadlineStep | undefined;
   #isClosed = false;
@@ -89,7 +89,7 @@ export class XdsCall implements Expiring {
     void this.#identify();
   }
 
-  /** Borrowed until return. Throws GrpcError. */
+  /** Handles a request; `bytes` is borrowed until return. Throws GrpcError. */
   message(bytes: Buffer): void {
     if (this.#isClosed) return;
     if (this.#early === undefined) return this.#receive(bytes);
@@ -99,7 +99,7 @@ export class XdsCall implements Expiring {
     this.#early.push(Buffer.from(bytes));
   }
 
-  /** The client sends no more, and so acknowledges nothing more. */
+  /** The client sends no more requests, so it cannot acknowledge anything; the call ends. */
   halfClosed(): void {
     this.close();
     this.#transport.end();
@@ -118,7 +118,7 @@ export class XdsCall implements Expiring {
     this.#shared.closed(this);
   }
 
-  /** Ends it from here. */
+  /** Ends the call with an error. */
   fail(error: unknown): void {
     if (this.#isClosed) return;
     const { reason, error: told } = endOf(error);
@@ -139,7 +139,7 @@ export class XdsCall implements Expiring {
     });
   }
 
-  /** It is time to ask about rights again. */
+  /** Called when the rights are due for a review. */
   expire(): void {
     this.#reviewStep = undefined;
     void this.#review();
@@ -176,7 +176,7 @@ export class XdsCall implements Expiring {
     }
   }
 
-  /** Throws what is no answer: the upstream is away, the credential does not count. */
+  /** Whether the caller has the right. Throws when there is no verdict: the upstream is unreachable, or the credential is invalid. */
   async #isAllowed(right: string): Promise<boolean> {
     const { door } = this.#shared;
     try {
@@ -224,7 +224,7 @@ export class XdsCall implements Expiring {
     );
     if (first === undefined) return;
     if (rest.length === 0) return this.#transport.send(first);
-    // The prefix says the length of all pieces.
+    // The prefix contains the length of all pieces.
     framed(first);
     first.writeUInt32BE(bytes - headroomBytes, 1);
     this.#transport.sendPieces([first, ...rest]);
@@ -249,7 +249,7 @@ const ofAll = [
   ...["gateways", "httproutes", "grpcroutes"].map((resource) => ({ ...gatewayGroup, resource })),
 ];
 
-/** What a namespace's resources are made of; of all namespaces, Ingresses and the Gateway API too. Or of a collection. */
+/** Returns the rights on the source resources of a namespace, with Ingresses and the Gateway API for all namespaces; or on a collection. */
 function questionsOf(right: string): readonly Question[] {
   const { collection, scope: namespace } = readRight(right);
   const ofDiscovery = namespace === "" ? [...kinds, ...ofAll] : kinds;
@@ -259,7 +259,7 @@ function questionsOf(right: string): readonly Question[] {
   );
 }
 
-/** Of a name as kindId makes it. */
+/** Parses a name in the form of kindId. */
 function kindOf(id: string): { group: string; version: string; resource: string } {
   const [resource = "", version = "", group = ""] = id.split("/").reverse();
   return { group, version, resource };
@@ -276,7 +276,7 @@ const codes = {
   behind: Code.unavailable,
 } as const;
 
-/** What the client learns. The transport logs anything else, and says "internal error". */
+/** Returns the error that the client gets. The transport logs any other error and answers "internal error". */
 function endOf(error: unknown): { readonly reason: string; readonly error: unknown } {
   if (error instanceof StreamEndError) {
     return { reason: error.reason, error: new GrpcError(codes[error.reason], error.message) };

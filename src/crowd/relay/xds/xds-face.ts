@@ -39,7 +39,7 @@ const paths = [
   [`${service}/StreamAggregatedResources`, "state"],
 ] as const;
 
-/** What the mapping reads, by kind. */
+/** Resources that the xDS mapping requires. */
 export const xdsResources = [
   "v1/services",
   "discovery.k8s.io/v1/endpointslices",
@@ -47,7 +47,7 @@ export const xdsResources = [
 ] as const;
 type XdsResource = (typeof xdsResources)[number];
 
-/** What it reads as well where the cluster has it: its definitions may come, change and go. */
+/** Resources that it reads if the cluster has them; their definitions may be created, changed and deleted. */
 export const optionalResources = [
   "multicluster.x-k8s.io/v1alpha1/serviceimports",
   "gateway.networking.k8s.io/v1/gateways",
@@ -74,17 +74,17 @@ interface XdsDeps {
   readonly mirrors: XdsMirrors;
 }
 
-/** The relay's mirrors, as far as they are used. */
+/** The methods used of the relay's mirrors. */
 interface XdsMirrors {
   byId(kindId: string): Mirrored | undefined;
-  /** Its first state is awaited before the relay is ready. */
+  /** Whether the relay's readiness waits for the mirror's first list. */
   isAwaited(mirrored: Mirrored): boolean;
   readonly complete: boolean;
 }
 
-/** As gRPC servers call it. */
+/** Handler of a stream, as gRPC servers call it. */
 interface XdsStreamEnd {
-  /** Borrowed until return. */
+  /** Handles a message; `bytes` is borrowed until return. */
   message(bytes: Buffer): void;
   halfClosed(): void;
   closed(): void;
@@ -112,7 +112,7 @@ export class XdsFace {
   readonly #feeds: readonly Feed[];
   readonly #optionalFeeds = new Map<OptionalResource, Feed>();
   #pacing: Timer | undefined;
-  /** When objects of a mirror that has ended, and that no other has followed, are let go. */
+  /** Timer that deletes the objects of ended mirrors without a successor. */
   #forgetting: Timer | undefined;
   #beating: Timer | undefined;
   readonly #shared: XdsShared;
@@ -120,7 +120,7 @@ export class XdsFace {
   readonly #awake = new Set<XdsCall>();
   #names = 0;
   #isPumping = false;
-  /** All was settled once. */
+  /** Whether all resources have been made once. */
   #isBegun = false;
   #isStopped = false;
 
@@ -152,7 +152,7 @@ export class XdsFace {
     if (limits.ttlMs > 0) this.#beatLater();
   }
 
-  /** For the connection of one peer. */
+  /** Returns the gRPC methods for the connection of one peer. */
   methods(peer: Peer): ReadonlyMap<string, XdsMethod> {
     return new Map(
       paths.map(([path, protocol]) => [
@@ -179,7 +179,7 @@ export class XdsFace {
     );
   }
 
-  /** Every mirror was fed whole; of what is optional those that were there at the start, and can be read. */
+  /** Whether every mirror has been read completely; of the optional ones those that exist at the start and can be read. */
   get isReady(): boolean {
     const { complete } = this.#deps.mirrors;
     const isFed = (feed: Feed): boolean => feed.isFed;
@@ -242,7 +242,7 @@ export class XdsFace {
     this.#settle();
   }
 
-  /** Not before all is known: it would be made many times, and nobody may read it yet. Routes at their pace. */
+  /** Makes the resources anew, those of routes at their own pace. It waits until all mirrors are read, which saves repeated work. */
   #settle(): void {
     if (!this.isReady) return;
     this.#maker.settleObjects();
@@ -257,7 +257,7 @@ export class XdsFace {
     return [...this.#maker.tables, ...this.#collections.tables];
   }
 
-  /** A client misses two heartbeats before it forgets. */
+  /** Sends heartbeats so often that a client drops a resource only after missing two. */
   #beatLater(): void {
     const { clock } = this.#deps;
     this.#beating = clock.after("relay.xds", this.#limits.ttlMs / beatsPerTtl, () => {
@@ -267,7 +267,7 @@ export class XdsFace {
     });
   }
 
-  /** For /relay/xds. */
+  /** Returns the content of /relay/xds. */
   status(): object {
     return {
       ready: this.isReady,
@@ -275,7 +275,7 @@ export class XdsFace {
       names: this.#names,
       resources: Object.fromEntries(this.#tables.map(({ typeUrl, size }) => [typeUrl, size])),
       refusals: this.#metrics.refusals,
-      // Of routes: the relay writes nothing to the cluster, so no status tells.
+      // Problems of routes are reported here, because the relay cannot write them into an object's status.
       problems: this.#maker.problems,
     };
   }
@@ -291,13 +291,13 @@ export class XdsFace {
     for (const call of this.#calls) call.fail(stopping);
   }
 
-  /** Undefined: a new call is taken. */
+  /** Returns why a new call is refused. Undefined: it is accepted. */
   #refusal(): GrpcError | undefined {
     if (this.#isStopped) return new GrpcError(Code.unavailable, "the relay is shutting down");
     if (!this.isReady) {
       return new GrpcError(Code.unavailable, "the relay has not listed its resources yet");
     }
-    // What made it ready need not have been a change of objects.
+    // The relay may have become ready without a change of objects, so the resources are made here.
     if (!this.#isBegun) this.#maker.settle();
     this.#isBegun = true;
     if (this.#calls.size < this.#limits.streamsMax) return undefined;
@@ -314,7 +314,7 @@ export class XdsFace {
     return new Feed({ clock, mirror: mirrored.mirror, put: this.#putter(id), settle });
   }
 
-  /** The mirror's kind says what an object is. */
+  /** The kind of the mirror determines the type of its objects. */
   #putter(id: XdsResource): (key: string, object: AnyObject | undefined) => void {
     const maker = this.#maker;
     switch (id) {

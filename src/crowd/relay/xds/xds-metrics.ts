@@ -1,4 +1,4 @@
-/** What the xDS face counts, and the last refusals with their reasons. */
+/** Metrics of the xDS face, and the last refusals with their reasons. */
 import { servedTypes } from "#xds/type-urls.ts";
 import type { Refusal } from "#xds/discovery-messages.ts";
 import type { Counter, CounterCell, MetricSet } from "#metrics/metric-set.ts";
@@ -11,7 +11,7 @@ interface ShownRefusal {
   readonly reason: string;
 }
 
-/** A reason is a client's own text. */
+/** Maximum length of a reason, which is the client's own text. */
 const reasonLengthMax = 500;
 
 export class XdsMetrics {
@@ -19,7 +19,7 @@ export class XdsMetrics {
   readonly bytes: CounterCell;
   readonly ended: Counter;
   readonly #acknowledged: Counter;
-  /** The same, of the types that are served. */
+  /** By type that the relay serves: its cell of `#acknowledged`. */
   readonly #ofServed: ReadonlyMap<string, CounterCell>;
   readonly #refused: Counter;
   readonly #refusalsShown: number;
@@ -78,7 +78,7 @@ export class XdsMetrics {
   }
 }
 
-/** `Cluster`; of a type that a client made up, no more than that length. */
+/** Returns the last part of a type's name, such as `Cluster`; the name may be the client's own, so its length is bounded. */
 function shortType(typeUrl: string): string {
   return typeUrl.slice(typeUrl.lastIndexOf(".") + 1).slice(0, 64);
 }
