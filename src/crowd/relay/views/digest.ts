@@ -12,7 +12,7 @@ import type { CachedObject } from "#forms/cached-object.ts";
 
 const hashes = new WeakMap<CachedObject, bigint>();
 
-/** Of the bytes clients get; made once per object for all views. */
+/** Returns the hash of the object's JSON as clients get it; it is computed once per object for all views. */
 export function memberHash(object: CachedObject): bigint {
   const known = hashes.get(object);
   if (known !== undefined) return known;
@@ -21,7 +21,7 @@ export function memberHash(object: CachedObject): bigint {
   return made;
 }
 
-/** A place is a key, which holds no line end, or begins with the text itself. */
+/** Hashes a row with its place. The pair is unambiguous: a place is a key without line ends, or begins with the text itself. */
 export function textHash(place: string, text: string): bigint {
   return half(hash("sha256", `${place}\n${text}`, "hex"));
 }

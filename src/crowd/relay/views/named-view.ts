@@ -41,7 +41,7 @@ export class NamedView implements ServedView {
     resource.mirror.whenReached(0, () => void this.view());
   }
 
-  /** Made anew when the mirror started anew. */
+  /** Returns the view; a new one after the mirror has started anew. */
   view(): View {
     if (this.#view === undefined || this.#view.ended) {
       const deps = { clock: this.#clock, mirror: this.#resource.mirror };
@@ -50,7 +50,7 @@ export class NamedView implements ServedView {
     return this.#view;
   }
 
-  /** Undefined before the first list. */
+  /** The view made last. Undefined before the first list. */
   get made(): View | undefined {
     return this.#view;
   }
@@ -59,13 +59,13 @@ export class NamedView implements ServedView {
     return collectionPath(this.#resource.kind);
   }
 
-  /** The rights a reader needs: list and watch on everything the view selects from. */
+  /** Returns the rights that a reader needs: list and watch on everything the view selects from. */
   questions(): readonly Question[] {
     return questionsOn(this.#resource.kind, this.definition);
   }
 }
 
-/** List and watch of a resource, in all namespaces that a view reads, with the selectors it reads by. */
+/** Returns the questions for list and watch of a resource, in all namespaces and with the selectors of a view. */
 export function questionsOn(
   kind: MirroredKind,
   selection: Pick<ViewDefinition, "namespaces" | "labelSelector" | "fieldSelector">,
@@ -81,7 +81,7 @@ export function questionsOn(
   );
 }
 
-/** [""] for all. */
+/** Returns the selected namespaces; [""]: all. */
 function namespacesOf(
   definition: Pick<ViewDefinition, "namespaces">,
   kind: MirroredKind,
@@ -99,7 +99,7 @@ function specOf(
   return { predicate, form: formOf(definition, kind, limits), zone: definition.zone };
 }
 
-/** What of a resource a view reads. */
+/** Returns the predicate of the objects that a view selects. */
 export function selectionOf(
   selection: Selectors & Pick<ViewDefinition, "namespaces">,
   kind: MirroredKind,
@@ -110,7 +110,7 @@ export function selectionOf(
     : within(predicateOf(kind, "", selection), [first, ...more]);
 }
 
-/** Of several namespaces: watched as all, and each object looked at. */
+/** Selects objects of several namespaces: all namespaces are watched, and each object is checked. */
 function within(all: Predicate, namespaces: readonly string[]): Predicate {
   const keys = new Set(namespaces.map(keyOfText));
   return {

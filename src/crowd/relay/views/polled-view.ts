@@ -1,19 +1,19 @@
-/** What pollers see of a view, of one resource or joined of several. */
+/** Interface of a view for pollers, of one resource or joined of several. */
 import type { ViewContent } from "./view-content.ts";
 
 export interface PolledView {
   readonly contentType: string;
-  /** It shows everything that its mirrors dispatched. */
+  /** Whether the view shows everything that its mirrors have dispatched. */
   readonly isUpToDate: boolean;
-  /** Resolves when it is up to date, or has ended. */
+  /** Resolves when the view is up to date, or has ended. */
   whenUpToDate(): Promise<void>;
-  /** "" for everything. */
+  /** Returns the content of a zone; "": all rows. */
   content(zone: string): ViewContent;
-  /** From which the changes since this content can be asked for: X-Revision. */
+  /** Position from which the changes after this content can be requested: X-Revision. */
   readonly position: string;
-  /** Long polls. */
+  /** Number of waiting long polls. */
   readonly waiting: number;
-  /** A mirror started anew: this view is of the past. */
+  /** Whether the view has ended because a mirror started anew. */
   readonly ended: boolean;
   readonly failures: number;
   readonly zones: number;

@@ -8,14 +8,14 @@
 import { BodyPart } from "../etag/body-part.ts";
 
 export interface Row {
-  /** Where the row stands; unique. */
+  /** Sort key of the row; unique. */
   readonly place: string;
   readonly hash: bigint;
   bytes(): Uint8Array;
 }
 
 interface Block {
-  /** Never changed: parts made of them read it later. */
+  /** Immutable array: body parts made of it read it later. */
   rows: readonly Row[];
   part: BodyPart | undefined;
 }
@@ -25,13 +25,13 @@ export class RowBlocks {
   readonly #mask: number;
   readonly #blocks: Block[] = [];
 
-  /** `blockRows` is a power of two. */
+  /** @param options `blockRows`: mean number of rows per block, a power of two. */
   constructor(separator: Uint8Array, options: { blockRows: number }) {
     this.#separator = separator;
     this.#mask = options.blockRows - 1;
   }
 
-  /** Puts a row at its place, in place of the one that is there. */
+  /** Inserts a row at its place, or replaces the row there. */
   set(row: Row): void {
     const at = this.#blockOf(row.place);
     const block = this.#blocks[at];
@@ -59,7 +59,7 @@ export class RowBlocks {
     this.#replace(at, [[...left, ...next.rows]]);
   }
 
-  /** One part per block; the same object as long as its rows are the same. */
+  /** Returns one part per block; a part stays the same object as long as its rows do. */
   parts(): readonly BodyPart[] {
     return this.#blocks.map((block) => (block.part ??= this.#part(block.rows)));
   }
@@ -68,7 +68,7 @@ export class RowBlocks {
     return new BodyPart(() => joinRows(rows, this.#separator));
   }
 
-  /** A new last row: into the last block, unless that one has ended. */
+  /** Appends a new last row to the last block, or to a new block when that one is complete. */
   #append(row: Row): void {
     const last = this.#blocks.at(-1);
     const end = last?.rows.at(-1);
@@ -86,7 +86,7 @@ export class RowBlocks {
     this.#blocks.splice(at, 1, ...blocks);
   }
 
-  /** The first block whose last place is not before `place`. */
+  /** Returns the index of the first block whose last place is not before `place`. */
   #blockOf(place: string): number {
     let low = 0;
     let high = this.#blocks.length;
@@ -104,7 +104,7 @@ export class RowBlocks {
   }
 }
 
-/** The first row whose place is not before `place`. */
+/** Returns the index of the first row whose place is not before `place`. */
 function indexOf(rows: readonly Row[], place: string): number {
   let low = 0;
   let high = rows.length;
@@ -116,7 +116,7 @@ function indexOf(rows: readonly Row[], place: string): number {
   return low;
 }
 
-/** 32-bit FNV-1a with its upper half folded in: the low bits alone are poor. */
+/** 32-bit FNV-1a with its upper half folded in, because its low bits alone are poorly distributed. */
 function fnv1a(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

@@ -12,12 +12,12 @@ import { BodyPart, PartedBody } from "../etag/body-part.ts";
 import { digestText, sum } from "./digest.ts";
 import { type Row, RowBlocks } from "./row-blocks.ts";
 
-/** What stands around and between rows. */
+/** Bytes before, between and after the rows. */
 export interface Frame {
   readonly head: Uint8Array;
   readonly separator: Uint8Array;
   readonly tail: Uint8Array;
-  /** Rows per block in the mean, a power of two. */
+  /** Mean number of rows per block, a power of two. */
   readonly blockRows: number;
 }
 
@@ -42,7 +42,7 @@ export class ViewContent {
     this.#changedMs = nowMs;
   }
 
-  /** The content's name: the same text wherever the rows are the same. */
+  /** ETag of the content: equal on every replica with the same rows. */
   get etag(): string {
     return (this.#etag ??= `${digestText(this.#digest)}-${this.#count}`);
   }
@@ -59,7 +59,7 @@ export class ViewContent {
     return (this.#body ??= new PartedBody(this.#parts()));
   }
 
-  /** Calls `f` at the next change, or when the view ends; the result calls it off. */
+  /** Calls `f` at the next change, or when the view ends. @returns a function that cancels the call. */
   onChange(f: () => void): () => void {
     this.#waiters.add(f);
     return () => void this.#waiters.delete(f);
@@ -69,7 +69,7 @@ export class ViewContent {
     return this.#waiters.size;
   }
 
-  /** One row for another; `changed` tells the waiters, once for all rows of a batch. */
+  /** Replaces a row by another; `changed` then wakes the waiters, once for all rows of a batch. */
   put(before: Row | undefined, after: Row | undefined): void {
     if (before !== undefined && before.place !== after?.place) this.#blocks.delete(before.place);
     if (after !== undefined) this.#blocks.set(after);

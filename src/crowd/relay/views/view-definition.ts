@@ -37,9 +37,9 @@ import type { ZoneRule } from "./view.ts";
 
 export interface ViewDefinition {
   readonly name: string;
-  /** As an operator names it: `pods`, `apps/v1/deployments`. */
+  /** Resource as an operator names it: `pods`, `apps/v1/deployments`. */
   readonly resource: string;
-  /** Empty: all. */
+  /** Selected namespaces; empty: all. */
   readonly namespaces: readonly string[];
   readonly labelSelector: string;
   readonly fieldSelector: string;
@@ -49,11 +49,11 @@ export interface ViewDefinition {
   readonly zone: ZoneRule | undefined;
   readonly joins: readonly JoinDefinition[];
   readonly format: TextFormat;
-  /** Instead of a resource with a shape. */
+  /** Shipped view, which replaces a resource with a shape. Undefined: the view is declared in full. */
   readonly shipped: Shipped | undefined;
-  /** Where it is served beside /views/NAME; "": nowhere. */
+  /** Additional path of the view beside /views/NAME; "": none. */
   readonly path: string;
-  /** No right is asked for. */
+  /** Whether the view may be read without any right. */
   readonly isPublic: boolean;
 }
 
@@ -62,7 +62,7 @@ type ViewShape =
   | { readonly kind: "fields"; readonly rules: readonly FieldRule[] }
   | { readonly kind: "text"; readonly template: JsonPathTemplate };
 
-/** Every line is a mistake: `line 4: views[0].zone.minimum: must be a whole number from 1 on`. */
+/** Each line of the message is one problem: `line 4: views[0].zone.minimum: must be a whole number from 1 on`. */
 export class ViewFileError extends Error {
   constructor(problems: readonly string[]) {
     super(problems.join("\n"));
@@ -88,13 +88,13 @@ const known = [
   "path",
   "public",
 ];
-/** Of a shipped view. */
+/** Fields of a shipped view. */
 const knownShipped = ["name", "namespaces", "shipped", "options", "path", "public"];
-/** What is served below these is the upstream's, or the relay's own. */
+/** Prefixes of paths that belong to the upstream or to the relay itself. */
 const takenPaths =
   /^\/(?:api|apis|etag|views|relay|version|openapi|healthz|readyz|livez|metrics|logs)(?:\/|$)/;
 
-/** Throws ViewFileError. */
+/** Parses the operator's view file. Throws ViewFileError. */
 export function parseViewFile(text: string): readonly ViewDefinition[] {
   const parsed = parseYaml(text, limits);
   if (parsed.kind !== "ok") throw new ViewFileError([parsed.message]);
@@ -105,7 +105,7 @@ export function parseViewFile(text: string): readonly ViewDefinition[] {
   return definitions;
 }
 
-/** The definition as this resource takes it. Throws SelectorError, ViewFileError. */
+/** Checks the definition against its resource. Throws SelectorError, ViewFileError. */
 export function definitionOn(kind: MirroredKind, definition: ViewDefinition): ViewDefinition {
   const { fields, namespaces, isPublic } = definition;
   if (isPublic && isSecret(kind)) throw new ViewFileError(["public: it shows secrets"]);
@@ -120,7 +120,7 @@ export function isJoined({ joins, shipped }: ViewDefinition): boolean {
   return joins.length > 0 || shipped !== undefined;
 }
 
-/** In the order of a view's inputs, that of the rows first; those in `optional` may be missing. */
+/** Returns the resources in the order of a view's inputs, that of the rows first; those in `optional` may be missing. */
 export function resourcesOfView({ resource, joins, shipped }: ViewDefinition): {
   readonly resources: readonly string[];
   readonly optional: readonly string[];
@@ -129,7 +129,7 @@ export function resourcesOfView({ resource, joins, shipped }: ViewDefinition): {
   return { resources: [resource, ...joins.map((join) => join.resource)], optional: [] };
 }
 
-/** Throws ViewFileError. */
+/** Throws ViewFileError for a public view of Secrets. */
 export function checkJoined({ isPublic }: ViewDefinition, kinds: readonly MirroredKind[]): void {
   if (isPublic && kinds.some(isSecret)) throw new ViewFileError(["public: it shows secrets"]);
 }
@@ -138,7 +138,7 @@ function isSecret({ group, resource }: MirroredKind): boolean {
   return group === "" && resource === "secrets";
 }
 
-/** Reads what it can and notes what it cannot; nothing of a file with problems is used. */
+/** Reads the whole file and collects its problems; a file with problems is not used at all. */
 class Reader {
   readonly #yaml: YamlFields;
 
@@ -217,7 +217,7 @@ class Reader {
     return text;
   }
 
-  /** Everybody who reaches the relay may read it; a view of Secrets is refused when its kinds are known. */
+  /** Whether every client that reaches the relay may read the view; a public view of Secrets is refused once its kinds are known. */
   #public(view: Fields, path: FieldPath): boolean {
     const isPublic = view["public"] ?? false;
     if (typeof isPublic !== "boolean") {
@@ -240,7 +240,7 @@ class Reader {
     return { kind: "fields", rules: readFieldRules(this.#yaml, fields, [...path, "fields"]) };
   }
 
-  /** Every row is a line, or several. */
+  /** Reads the template of a row, which makes one or several lines. */
   #template(value: unknown, path: FieldPath): ViewShape {
     const text = typeof value === "string" ? value : "";
     if (text === "") this.#yaml.problem(path, "must be a template such as {.metadata.name}");

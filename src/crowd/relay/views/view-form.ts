@@ -23,13 +23,13 @@ import type { Row } from "./row-blocks.ts";
 import type { Frame } from "./view-content.ts";
 
 export interface ViewForm {
-  /** Names the form in caches of encodings. */
+  /** Key of the form in caches of encodings. */
   readonly key: string;
   readonly contentType: string;
   readonly frame: Frame;
-  /** Undefined: the object has no row here. Throws JsonPathError, which means the same. */
+  /** Returns the row of an object. Undefined, or JsonPathError: the object has no row here. */
   row(object: CachedObject): Row | undefined;
-  /** The object in a list of changes and in events, as JSON that names it. Undefined as above. */
+  /** Returns the JSON of the object in lists of changes and events, with its name. Undefined: it has no row here. */
   change(object: CachedObject): Uint8Array | undefined;
 }
 
@@ -40,7 +40,7 @@ const comma = encoder.encode(",");
 const nothing = new Uint8Array(0);
 const tail = encoder.encode("]}\n");
 
-/** Around rows that are lines. */
+/** Frame of rows that are lines. */
 export const lineFrame: Frame = {
   head: nothing,
   separator: nothing,
@@ -93,7 +93,7 @@ export function textForm(name: string, template: JsonPathTemplate, rules: PrintR
   };
 }
 
-/** Around rows of JSON. */
+/** Frame of rows that are JSON. */
 export function listFrame(metadata: { readonly name: string }): Frame {
   const head = listHead({ apiVersion: relayApiVersion, kind: "ViewList", metadata });
   return { head: encoder.encode(head), separator: comma, tail, blockRows: 128 };
@@ -117,7 +117,7 @@ class ObjectRow implements Row {
   }
 }
 
-/** The text is small beside the object it was made of, and is kept. */
+/** Makes a row of text. The text is kept: it is small compared with its object. */
 export function textRow(place: string, text: string): Row {
   const bytes = encoder.encode(text);
   return { place, hash: textHash(place, text), bytes: () => bytes };
@@ -137,7 +137,7 @@ export function identity(object: CachedObject): object {
   return namespace === "" ? { name: object.name } : { namespace, name: object.name };
 }
 
-/** Key order; all objects of a mirror are of one class, other caches have no keys of their own. */
+/** Returns the place of an object in key order. Objects of a mirror have a key; those of other caches get theirs from the name. */
 export function placeOf(object: CachedObject): string {
   const { key } = object as Partial<SharedObject>;
   if (key !== undefined) return key;

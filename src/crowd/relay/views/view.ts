@@ -24,7 +24,7 @@ import type { PolledView } from "./polled-view.ts";
 import { placeOf, type ViewForm } from "./view-form.ts";
 
 export interface ZoneRule {
-  /** Every text it leads to is a zone of the object. */
+  /** Path to the zones of an object: every text there is one. */
   readonly path: JsonPath;
   readonly minimum: number;
 }
@@ -63,10 +63,10 @@ export class View implements PolledView, WatchSink {
   #failures = 0;
   #zonesRefused = 0;
   #ended = false;
-  /** It has the state it begins with. */
+  /** Whether the view has its initial state. */
   #isFilled = false;
   #turn: "none" | "awaited" | "own" = "none";
-  /** Polls that wait until it is up to date. */
+  /** Callbacks of polls that wait until the view is up to date. */
   #awaiting: (() => void)[] = [];
 
   constructor(deps: ViewDeps, spec: ViewSpec, options: { zonesMax: number }) {
@@ -79,24 +79,24 @@ export class View implements PolledView, WatchSink {
     this.#cursor = deps.mirror.cache.watch({ predicate, bookmarks: true, start: "state" }, this);
   }
 
-  /** It has everything that the mirror dispatched. */
+  /** Whether the view has everything that the mirror has dispatched. */
   get isUpToDate(): boolean {
     return this.#isFilled && this.#turn !== "awaited";
   }
 
-  /** Resolves when it is up to date, or has ended. */
+  /** Resolves when the view is up to date, or has ended. */
   whenUpToDate(): Promise<void> {
     return new Promise((resolve) => void this.#awaiting.push(resolve));
   }
 
-  /** "" for everything. */
+  /** Returns the content of a zone; "": all rows. */
   content(zone: string): ViewContent {
     const content = zone === "" ? undefined : this.#zones.get(zone);
     const { minimum = 0 } = this.spec.zone ?? {};
     return content === undefined || content.count < minimum ? this.#all : content;
   }
 
-  /** A position from which the changes since this content can be asked for. */
+  /** Revision from which the changes after this content can be requested. */
   get revision(): number {
     return this.#revision;
   }
@@ -109,12 +109,12 @@ export class View implements PolledView, WatchSink {
     return this.spec.form.contentType;
   }
 
-  /** The mirror started anew: this view is of the past. */
+  /** Whether the view has ended because the mirror started anew. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** Objects whose template or zone could not be evaluated; such a row, or zone, is left out. */
+  /** Number of objects whose template or zone could not be evaluated; such a row, or zone, is left out. */
   get failures(): number {
     return this.#failures;
   }
@@ -123,7 +123,7 @@ export class View implements PolledView, WatchSink {
     return this.#zones.size;
   }
 
-  /** Rows of zones beyond the number followed: those zones get everything. */
+  /** Number of rows in zones beyond `zonesMax`: clients in those zones get all rows. */
   get zonesRefused(): number {
     return this.#zonesRefused;
   }
@@ -134,7 +134,7 @@ export class View implements PolledView, WatchSink {
     return sum;
   }
 
-  /** The list of changes since a position, made once per state for all pollers. */
+  /** Returns the list of changes since a position; it is made once per state for all pollers. */
   changes(since: number, make: () => Promise<ChangeBody>): Promise<ChangeBody> {
     const known = this.#changes.get(since);
     if (known !== undefined) return known;
@@ -171,7 +171,7 @@ export class View implements PolledView, WatchSink {
     this.#wakeAll();
   }
 
-  /** @returns that the batch was refused. */
+  /** Takes the batch in a later turn. @returns false: the batch is not taken now. */
   #awaitTurn(): false {
     if (this.#turn === "awaited") return false;
     this.#turn = "awaited";
@@ -243,7 +243,7 @@ export class View implements PolledView, WatchSink {
   #zone(zone: string): ViewContent | undefined {
     const known = this.#zones.get(zone);
     if (known !== undefined) return known;
-    // Rows of a refused zone were not counted, so it must never be served as if complete.
+    // Rows of a refused zone are not collected, so it must never be served as if it were complete.
     if (this.#zones.size >= this.#zonesMax || this.#zonesRefused > 0) {
       this.#zonesRefused++;
       return undefined;
@@ -271,9 +271,9 @@ export class View implements PolledView, WatchSink {
   }
 }
 
-/** As many changes are taken at once, without a turn. */
+/** Maximum number of changes taken at once, without a turn of their own. */
 const smallItemsMax = 8;
-/** Lists of changes kept until the next change: clients come from few positions. */
+/** Maximum number of lists of changes kept until the next change: clients resume from few positions. */
 const changesMax = 64;
 
 function isSame(a: Member | undefined, b: Member | undefined): boolean {

@@ -1,4 +1,4 @@
-/** The views of one resource, by what they select; the one asked for longest ago goes when they are many. */
+/** Views of one resource by their selection; beyond a limit the least recently requested one is dropped. */
 import type { Place } from "#server/place.ts";
 import type { RelayLimits } from "../limits.ts";
 import { type Selectors, fieldText, predicateOf } from "../kubernetes/read-query.ts";
@@ -26,7 +26,7 @@ export class Views {
   }
 
   get({ namespace }: Place, labelSelector: string, selectors: Selectors): View {
-    // Not joined: a namespace of a path and a selector may hold any separator.
+    // The key is JSON, because namespaces in paths and selectors may contain any separator.
     const key = JSON.stringify([namespace, labelSelector, fieldText(selectors)]);
     const known = this.#views.get(key);
     this.#views.delete(key);

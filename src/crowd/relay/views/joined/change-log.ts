@@ -18,11 +18,11 @@ export class ChangeLog {
   readonly #life: string;
   readonly #limits: JoinLimits;
   #entries: LogEntry[] = [];
-  /** Of the first entry; entries are counted from 1 on. */
+  /** Number of the first entry kept; entries are counted from 1. */
   #first = 1;
   #length = 0;
 
-  /** `life`: no other view has it, of this process or another. */
+  /** @param life Text that no other view has, of this process or another. */
   constructor(life: string, limits: JoinLimits) {
     this.#life = life;
     this.#limits = limits;
@@ -38,7 +38,7 @@ export class ChangeLog {
     return this.#first;
   }
 
-  /** Of a reader who lacks the entries from `number` on. */
+  /** Returns the position of a reader that has all entries below `number`. */
   position(number = this.end): string {
     return `${this.#life}-${number}`;
   }
@@ -47,7 +47,7 @@ export class ChangeLog {
     this.#entries.push(entry);
     this.#length += entry.object.bytes;
     const { joinedChangesMax, joinedChangesLengthMax } = this.#limits;
-    // In portions: each cut moves what is left.
+    // Half of the entries are cut at once, because each cut copies the remaining ones.
     if (this.#entries.length > joinedChangesMax || this.#length > joinedChangesLengthMax) {
       this.#cut(Math.ceil(this.#entries.length / 2));
     }
@@ -59,13 +59,13 @@ export class ChangeLog {
     this.#first += count;
   }
 
-  /** At most `max`, from a number on that is not below `start`. */
+  /** Returns at most `max` entries from `number` on, which must not be below `start`. */
   from(number: number, max: number): readonly LogEntry[] {
     const at = number - this.#first;
     return this.#entries.slice(at, at + max);
   }
 
-  /** The number from which on a reader at `position` lacks entries; undefined: it may lack others. */
+  /** Returns the number of the first entry after `position`. Undefined: the log does not know this position. */
   after(position: string): number | undefined {
     const number = Number(position.slice(this.#life.length + 1));
     const isMine = Number.isSafeInteger(number) && position === this.position(number);

@@ -1,4 +1,4 @@
-/** Services and their endpoints as inputs of plans: what is read of them, and how they are found. */
+/** Services and their endpoints as inputs of plans: their projected fields and their lookup keys. */
 import type { CachedObject } from "#forms/cached-object.ts";
 import { textOfKey } from "#forms/shared-object.ts";
 import {
@@ -11,7 +11,7 @@ import {
 import type { Endpoints } from "#skipper/service-targets.ts";
 import { type JoinInput, type Lookup, objectKey } from "./join-plan.ts";
 
-/** In this order, before others. */
+/** Input numbers of Services and endpoints, which come first in every plan. */
 const [services, endpoints] = [0, 1];
 const serviceLabel = "kubernetes.io/service-name";
 
@@ -55,7 +55,7 @@ const legacyInput: JoinInput = {
   },
 };
 
-/** As the rows of one maker see it. */
+/** Returns the Services and endpoints that the rows of one maker look up. */
 export function clusterOf(lookup: Lookup): {
   service(namespace: string, name: string): Service | undefined;
   endpoints(namespace: string, name: string): Endpoints;

@@ -29,7 +29,7 @@ interface Declared {
   readonly shape: JoinedShape;
 }
 
-/** Keys of one object, and keys that are looked for from one. */
+/** Maximum number of keys of one object, and of keys looked up for one object. */
 const keysMax = 1_024;
 
 export function declaredPlan(view: Declared, limits: { readonly rowLengthMax: number }): JoinPlan {
@@ -40,7 +40,7 @@ export function declaredPlan(view: Declared, limits: { readonly rowLengthMax: nu
   ]);
   const plans = view.joins.map((join, at) => {
     const from = kinds.get(join.from);
-    // Of objects without namespace all are found, and they find all.
+    // A join from or to objects without namespace matches objects of all namespaces.
     const isLocal = join.kind.namespaced && from?.namespaced === true;
     return { ...join, input: at + 1, isLocal };
   });
@@ -81,7 +81,7 @@ function joinInput({ kind, by, isLocal }: JoinStep): JoinInput {
   };
 }
 
-/** Its text is read whole. */
+/** Weight of an object grows with its size, because its text is read whole. */
 function weightOf({ bytes }: CachedObject): number {
   return 1 + Math.ceil(bytes / 128);
 }
@@ -92,13 +92,13 @@ interface Seen {
 
 const secrets = "v1/secrets";
 
-/** What rows may be made of. */
+/** Returns the fields of an object that rows may contain; of a Secret none of its data. */
 function seen(kind: MirroredKind, { object }: CachedObject): Seen {
   const { metadata = {} } = object;
   const whole = object as unknown as Readonly<Record<string, unknown>>;
   if (kindId(kind) !== secrets) return { ...whole, metadata: metadata as Seen["metadata"] };
   const { name, namespace, labels, uid, ownerReferences } = metadata;
-  // Annotations may hold all of it once more: kubectl's last applied configuration.
+  // Annotations may repeat the whole object: kubectl's last applied configuration.
   const shown = { name, namespace, labels, uid, ownerReferences };
   return { metadata: shown, ...({ type: whole["type"] } as object) };
 }
@@ -128,7 +128,7 @@ function owners({ metadata }: Seen): readonly unknown[] {
   return ownerReferences.map((one: unknown) => (isRecord(one) ? one["uid"] : undefined));
 }
 
-/** A path that fails on an object leads nowhere: the object is not found, or finds nothing. */
+/** A path that fails on an object has no values: the object is not found, or finds no other. */
 function valuesOf(find: () => readonly unknown[]): readonly unknown[] {
   try {
     return find();
@@ -138,7 +138,7 @@ function valuesOf(find: () => readonly unknown[]): readonly unknown[] {
   }
 }
 
-/** Names hold no line end. */
+/** Returns the keys of the values within a namespace; names contain no line end, which separates the two. */
 function scoped(values: readonly unknown[], namespace: string): readonly string[] {
   const texts = values.filter((one) => typeof one === "string" || typeof one === "number");
   const keys = new Set<string>();

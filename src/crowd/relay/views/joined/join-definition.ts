@@ -15,7 +15,7 @@ import { type JsonPath } from "#api/json-path/json-path.ts";
 import { readPath } from "#forms/field-rule-file.ts";
 import type { FieldPath, Fields, YamlFields } from "#wire/yaml-fields.ts";
 
-/** How the objects of a join are found. */
+/** Property of the joined objects that is looked up. */
 export type JoinBy =
   | { readonly kind: "name" }
   | { readonly kind: "label"; readonly label: string }
@@ -23,17 +23,17 @@ export type JoinBy =
   | { readonly kind: "field"; readonly path: JsonPath };
 
 export interface JoinDefinition {
-  /** `joins.AS` in paths. */
+  /** Name of the join in paths: `joins.AS`. */
   readonly as: string;
   readonly resource: string;
-  /** Another join; "": the object of the row. */
+  /** Name of the join whose objects it is looked up from; "": the object of the row. */
   readonly from: string;
   readonly by: JoinBy;
-  /** What of the object it is looked for from: every value is a key. */
+  /** Path in the object it is looked up from; every value there is a key. */
   readonly value: JsonPath;
 }
 
-/** With the row's own resource these are the inputs of a view. */
+/** Maximum number of joins; with the row's own resource they are the inputs of a view. */
 const joinsMax = 7;
 const known = ["as", "resource", "from", "name", "label", "field", "owner", "value"];
 const ways = ["name", "label", "field", "owner"] as const;

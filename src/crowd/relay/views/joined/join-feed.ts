@@ -20,16 +20,16 @@ export interface JoinSource {
 interface JoinFeedDeps {
   readonly clock: Clock;
   readonly source: JoinSource;
-  /** Undefined: it is gone. */
+  /** Puts an object; undefined: it was deleted. */
   readonly put: (key: string, object: CachedObject | undefined) => void;
-  /** After a batch. */
+  /** Called after each batch. */
   readonly taken: () => void;
-  /** Nothing may be put now; `unblocked` says when. */
+  /** Whether objects may not be put now; `unblocked` is called when they may. */
   readonly isBlocked: () => boolean;
   readonly ended: () => void;
 }
 
-/** As many are taken at once, without a turn. */
+/** Maximum number of items taken at once, without a turn of their own. */
 const smallItemsMax = 8;
 
 export class JoinFeed implements WatchSink {
@@ -37,7 +37,7 @@ export class JoinFeed implements WatchSink {
   readonly #deps: JoinFeedDeps;
   readonly #cursor: Cursor;
   #isFilled = false;
-  /** `blocked`: its batch waits for the rows that are made of what came before. */
+  /** `blocked`: the batch waits until the rows of the earlier objects are made. */
   #turn: "none" | "awaited" | "blocked" | "own" = "none";
   #isScheduled = false;
   #isClosed = false;
@@ -48,7 +48,7 @@ export class JoinFeed implements WatchSink {
     this.#cursor = mirror.cache.watch({ predicate, bookmarks: true, start: "state" }, this);
   }
 
-  /** The state it begins with was put. */
+  /** Whether the whole initial state has been put. */
   get isFilled(): boolean {
     return this.#isFilled;
   }
@@ -74,7 +74,7 @@ export class JoinFeed implements WatchSink {
     return true;
   }
 
-  /** Nothing is blocked any more. */
+  /** Called when objects may be put again. */
   unblocked(): void {
     if (this.#turn === "blocked") this.#scheduleTurn();
   }
@@ -90,7 +90,7 @@ export class JoinFeed implements WatchSink {
     this.#cursor.close();
   }
 
-  /** @returns that the batch was refused. */
+  /** Takes the batch in a later turn. @returns false: the batch is not taken now. */
   #awaitTurn(): false {
     if (this.#turn === "awaited") return false;
     this.#turn = "awaited";

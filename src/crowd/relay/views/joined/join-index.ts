@@ -26,7 +26,7 @@ export class JoinIndex<Maker> {
     return this.#objects.size;
   }
 
-  /** Undefined: it is gone. Calls `touch` for every maker that looked where the object is or was. */
+  /** Puts an object; undefined: it was deleted. Calls `touch` for every maker that looked up one of its old or new keys. */
   put(key: string, after: Projected | undefined, touch: (maker: Maker) => void): void {
     const before = this.#objects.get(key);
     if (after === undefined) this.#objects.delete(key);
@@ -40,7 +40,7 @@ export class JoinIndex<Maker> {
     }
   }
 
-  /** Up to the weight `max` together, in the order of the objects' keys. Throws RowLimitError. */
+  /** Returns the found values in the order of their objects' keys. Throws RowLimitError when their weight exceeds `max`. */
   find(index: number, key: string, max: number): Found {
     const found = this.#byKey[index]?.get(key);
     if (found === undefined) return nothing;

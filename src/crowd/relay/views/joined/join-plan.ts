@@ -10,37 +10,37 @@
  */
 import type { CachedObject } from "#forms/cached-object.ts";
 
-/** An object as its input keeps it. */
+/** The part of an object that its input keeps. */
 export interface Projected {
   readonly value: unknown;
-  /** By index of the input: the keys it is found by, each once. */
+  /** By index of the input: the lookup keys of the object, each once. */
   readonly keys: readonly (readonly string[])[];
-  /** What a row that joins it costs, as endpoints: 1 and more. */
+  /** Cost of joining it to a row, at least 1; an endpoint costs 1. */
   readonly weight: number;
 }
 
 export interface JoinInput {
-  /** How many ways there are to find its objects. */
+  /** Number of indexes by which its objects can be looked up. */
   readonly indexes: number;
-  /** Undefined: it does not count. */
+  /** Returns the kept part of an object. Undefined: the object is ignored. */
   project(object: CachedObject): Projected | undefined;
 }
 
-/** One row. Several with one id: that of the first maker counts. */
+/** One row. Of several rows with the same id, that of the first maker is shown. */
 export interface JoinedRow {
   readonly id: string;
-  /** Where it stands among the others; unique as the id is. */
+  /** Sort key of the row; unique like the id. */
   readonly place: string;
   readonly text: string;
-  /** As a list of changes and events show it: JSON. */
+  /** JSON of the row in lists of changes and in events. */
   readonly change: string;
-  /** What names it there when it is gone: JSON. */
+  /** JSON that identifies the row there after its deletion. */
   readonly identity: string;
-  /** Where a zone sees another text; absent: none does. */
+  /** By zone: the text of the row in zones where it differs. Absent: it differs in none. */
   readonly zones?: ReadonlyMap<string, string>;
 }
 
-/** What a maker says in a group. */
+/** Contribution of a maker to a group. */
 export interface Share {
   readonly group: string;
   readonly value: string;
@@ -52,38 +52,38 @@ export interface Made {
 }
 
 export interface Lookup {
-  /** Values in the order of their objects' keys. Throws RowLimitError when they are too many. */
+  /** Returns the values in the order of their objects' keys. Throws RowLimitError when their weight is too large. */
   find(input: number, index: number, key: string): readonly unknown[];
 }
 
 export interface JoinPlan {
   readonly inputs: readonly JoinInput[];
-  /** Inputs whose objects make rows; the first ones count first. */
+  /** Numbers of the inputs whose objects make rows; rows of the first ones take precedence. */
   readonly makers: readonly number[];
-  /** Throws JsonPathError or RowLimitError: the object has no rows. */
+  /** Makes the rows of an object. Throws JsonPathError or RowLimitError: the object has no rows. */
   make(input: number, value: unknown, lookup: Lookup): Made;
-  /** Shares in the order of their makers. */
+  /** Makes the rows of a group from the shares in the order of their makers. */
   group(group: string, shares: readonly string[]): readonly JoinedRow[];
-  /** Rows of no object. */
+  /** Rows that do not depend on any object. */
   readonly fixed: readonly JoinedRow[];
 }
 
-/** A row would be larger than the bound, or made of more objects. */
+/** A row would exceed its maximum length, or the maximum weight of its objects. */
 export class RowLimitError extends Error {}
 
 export interface JoinLimits {
-  /** Weights of the objects that the rows of one maker, or of a group, may be made of, together. */
+  /** Maximum total weight of the objects from which the rows of one maker, or of a group, are made. */
   readonly joinedWeightMax: number;
-  /** Of one row with its forms, in characters. */
+  /** Maximum number of characters of one row with all its forms. */
   readonly rowLengthMax: number;
-  /** Rows and groups that are made anew in one turn of the loop. */
+  /** Number of makers and groups whose rows are made anew in one turn of the loop. */
   readonly rowsPerTurn: number;
-  /** Changes that readers resume from, and the characters of their rows. */
+  /** Maximum number of changes that readers can resume from; `joinedChangesLengthMax`: maximum characters of their rows. */
   readonly joinedChangesMax: number;
   readonly joinedChangesLengthMax: number;
 }
 
-/** Of an object within a resource. */
+/** Returns the key of an object within its resource. */
 export function objectKey(namespace: string, name: string): string {
   return `${namespace}/${name}`;
 }

@@ -30,26 +30,26 @@ interface Look {
 
 interface Maker {
   readonly input: number;
-  /** Orders makers: of the input, and the object's key in it. */
+  /** Sort key of makers: rank of the input, then key of the object. */
   readonly order: string;
-  /** Undefined: it is gone. */
+  /** Projected value of the object. Undefined: the object was deleted. */
   value: unknown;
   looks: readonly Look[];
   rows: readonly JoinedRow[];
   shares: readonly Share[];
 }
 
-/** Where rows come from. */
+/** A maker or a group, which both offer rows. */
 type Source = Pick<Maker, "order"> & { rows: readonly JoinedRow[] };
 
 interface Group extends Source {
   readonly name: string;
   readonly shares: Map<Maker, string>;
-  /** Makers in the order they were in last: sorting them again is almost linear. */
+  /** Makers in their order at the last sorting, which makes the next one almost linear. */
   sorted: readonly Maker[];
 }
 
-/** What is shown of an id now, and what was before. */
+/** The row shown for an id now, and the one shown before. */
 export interface RowChange {
   readonly id: string;
   readonly before: JoinedRow | undefined;
@@ -57,7 +57,7 @@ export interface RowChange {
 }
 
 const nothing: Made = { rows: [], shares: [] };
-/** To compare a row costs a small part of making one. */
+/** Number of rows compared per row made in a portion: comparing costs a small part of making. */
 const comparedPerMade = 16;
 
 export class JoinTable {
@@ -68,11 +68,11 @@ export class JoinTable {
   readonly #groups = new Map<string, Group>();
   readonly #dirty = new Set<Maker>();
   readonly #dirtyGroups = new Set<Group>();
-  /** By id, and by the order of what offers it. */
+  /** By row id, then by sort key of the source: the offered rows. */
   readonly #offers = new Map<string, Map<string, JoinedRow>>();
   readonly #shown = new Map<string, JoinedRow>();
   readonly #changed = new Set<string>();
-  /** What differs so far, by id, of a settling that takes several turns. */
+  /** By row id: the changes found so far, while settling takes several turns. */
   readonly #changes = new Map<string, RowChange>();
   readonly #rank: ReadonlyMap<number, number>;
   #failures = 0;
@@ -85,7 +85,7 @@ export class JoinTable {
     this.#offer({ order: "\xff", rows: [] }, plan.fixed);
   }
 
-  /** Rows that could not be made, so far. */
+  /** Number of objects and groups whose rows could not be made, so far. */
   get failures(): number {
     return this.#failures;
   }
@@ -94,7 +94,7 @@ export class JoinTable {
     return this.#dirty.size + this.#dirtyGroups.size + this.#changed.size === 0;
   }
 
-  /** Makers and groups to be made anew. */
+  /** Number of makers and groups whose rows must be made anew. */
   get dirty(): number {
     return this.#dirty.size + this.#dirtyGroups.size;
   }
@@ -103,7 +103,7 @@ export class JoinTable {
     return this.#shown;
   }
 
-  /** `object` undefined: it is gone. `key` is unique in its input, and orders it. */
+  /** Puts an object; undefined: it was deleted. `key` is unique in its input and is the object's sort key there. */
   put(input: number, key: string, object: CachedObject | undefined): void {
     const projected = object && must(this.#plan.inputs[input], "an input").project(object);
     this.#inputs[input]?.put(key, projected, (maker) => void this.#dirty.add(maker));
@@ -166,13 +166,13 @@ export class JoinTable {
     if (length > rowLengthMax) throw new RowLimitError(`a row is longer than ${rowLengthMax}`);
   }
 
-  /** What is looked at is noted even when it is too much: then the row is made again when it is less. */
+  /** Lookups are recorded even when they exceed the limit, so that the row is made again when the objects become fewer. */
   #lookup(looks: Look[]): Lookup {
     let left = this.#limits.joinedWeightMax;
     return {
       find: (input, index, key) => {
         looks.push({ input, index, key });
-        // Looking for what is not there costs as well.
+        // A lookup without a result costs 1 as well.
         const { values, weight } = must(this.#inputs[input], "an input").find(index, key, --left);
         left -= weight;
         return values;
@@ -224,7 +224,7 @@ export class JoinTable {
     );
   }
 
-  /** In place of what the source offered before. */
+  /** Replaces the rows that the source offered before. */
   #offer(source: Source, rows: readonly JoinedRow[]): void {
     const { order } = source;
     for (const { id } of source.rows) {
@@ -241,7 +241,7 @@ export class JoinTable {
     source.rows = rows;
   }
 
-  /** @returns whether all that was offered anew is compared. */
+  /** Compares up to `max` newly offered rows. @returns whether all of them are compared. */
   #compare(max: number): boolean {
     let left = max;
     for (const id of this.#changed) {
@@ -271,7 +271,7 @@ function newGroup(name: string, order: string): Group {
   return { name, order, shares: new Map(), sorted: [], rows: [] };
 }
 
-/** Those that were there before first, as they stood; then those that came. */
+/** Sorts the makers: earlier ones in their last order, new ones appended, so that sorting is almost linear. */
 function sortedMakers({ sorted, shares }: Group): readonly Maker[] {
   const makers = new Set<Maker>();
   for (const maker of sorted) if (shares.has(maker)) makers.add(maker);

@@ -35,13 +35,13 @@ export interface JoinedSpec {
 interface JoinedDeps {
   readonly clock: Clock;
   readonly random: Random;
-  /** In the order of the plan's inputs. */
+  /** Mirrors and predicates in the order of the plan's inputs. */
   readonly sources: readonly JoinSource[];
 }
 
-/** Rows made and shown at once, without a turn. */
+/** Maximum number of rows made and shown at once, without a turn of their own. */
 const smallRowsMax = 16;
-/** To put a row in its place takes less than to make it. */
+/** Number of rows shown per row made in a portion: showing costs less than making. */
 const shownPerMade = 4;
 
 export class JoinedView implements PolledView {
@@ -52,11 +52,11 @@ export class JoinedView implements PolledView {
   readonly #content: ZonedContent;
   readonly #feeds: readonly JoinFeed[];
   readonly #followers = new Set<() => void>();
-  /** Of changes since the state it began with. */
+  /** Changes since the initial state. */
   readonly log: ChangeLog;
   #showing: Generator<void> | undefined;
   #isSettling = false;
-  /** It has shown the state it begins with. */
+  /** Whether the initial state has been shown. */
   #isFilled = false;
   #ended = false;
   #awaiting: (() => void)[] = [];
@@ -74,7 +74,7 @@ export class JoinedView implements PolledView {
     this.log = new ChangeLog(random.uuid().replaceAll("-", ""), limits);
     const feeds: JoinFeed[] = [];
     this.#feeds = feeds;
-    // A feed may deliver from within its constructor: then `taken` does not see all of them yet.
+    // A feed may deliver within its constructor, before `feeds` contains all of them; `taken` then does nothing.
     for (const [input, source] of sources.entries())
       feeds.push(this.#feed(input, source, sources.length));
     this.#taken(sources.length);
@@ -120,7 +120,7 @@ export class JoinedView implements PolledView {
     return this.#content.of(zone);
   }
 
-  /** Calls `f` after each change of the rows, and at the end; the result calls it off. */
+  /** Calls `f` after each change of the rows, and at the end. @returns a function that stops the calls. */
   follow(f: () => void): () => void {
     this.#followers.add(f);
     return () => void this.#followers.delete(f);
@@ -146,7 +146,7 @@ export class JoinedView implements PolledView {
     });
   }
 
-  /** Objects have come. Rows are made once all inputs have the state they begin with. */
+  /** Called when objects have arrived. Rows are made once all inputs have their initial state. */
   #taken(inputs: number): void {
     if (this.#ended || this.#isSettling || this.#feeds.length < inputs) return;
     if (!this.#feeds.every((feed) => feed.isFilled)) return;
@@ -161,7 +161,7 @@ export class JoinedView implements PolledView {
     });
   }
 
-  /** A portion: of making rows, then of showing them. */
+  /** Makes a portion of the changed rows; once all are made, shows a portion. */
   #settle(portion: number): void {
     if (this.#showing === undefined) {
       const changes = this.#table.settle(portion);
@@ -188,7 +188,7 @@ export class JoinedView implements PolledView {
     this.#isFilled = true;
     this.#content.tell(this.#clock.nowMs());
     for (const follower of this.#followers) follower();
-    // Those first who wait: what has come meanwhile is taken in a later turn.
+    // Waiting readers continue first: objects that arrived meanwhile are taken in a later turn.
     this.#goOn();
     for (const feed of this.#feeds) feed.unblocked();
   }

@@ -37,7 +37,7 @@ export class NamedJoin implements ServedView {
   #view: JoinedView | undefined;
   #isReplaced = false;
 
-  /** `resources` in the order of the plan's inputs. */
+  /** @param resources Mirrored resources in the order of the plan's inputs. */
   constructor(
     deps: NamedJoinDeps,
     definition: ViewDefinition,
@@ -65,7 +65,7 @@ export class NamedJoin implements ServedView {
     return collectionPath(must(this.#resources[0], "a resource").kind);
   }
 
-  /** Made anew when a mirror started anew. */
+  /** Returns the view; a new one after a mirror has started anew. */
   view(): JoinedView {
     if (this.#view === undefined || this.#view.ended) {
       const sources = this.#resources.map(({ kind, mirror }, at) => ({
@@ -82,7 +82,7 @@ export class NamedJoin implements ServedView {
     return this.#resources.flatMap(({ kind }, at) => questionsOn(kind, this.#selection(at)));
   }
 
-  /** One of its mirrors has another in its place. */
+  /** Closes the view, because another mirror has replaced one of its mirrors. */
   replaced(): void {
     this.#isReplaced = true;
     this.#view?.close();
@@ -92,7 +92,7 @@ export class NamedJoin implements ServedView {
     if (this.source.isReady && !this.#isReplaced) this.view();
   }
 
-  /** Selectors choose rows; what is joined is chosen by the joins. */
+  /** Returns the selection of an input: selectors apply to the rows' resource only; joins select the other objects. */
   #selection(at: number): ViewDefinition {
     return at === 0 ? this.definition : { ...this.definition, ...unselected };
   }
@@ -118,7 +118,7 @@ function specOf(
   return { plan: declaredPlan({ kind, joins: steps, shape: joined }, limits), form };
 }
 
-/** The file's reader refuses joined views without a shape of their own. */
+/** Returns the shape of the rows; the parser of the file refuses joined views without a shape of their own. */
 function joinedShape(
   shape: ViewDefinition["shape"],
   format: ViewDefinition["format"],

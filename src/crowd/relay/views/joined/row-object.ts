@@ -1,4 +1,4 @@
-/** A row of a joined view as the objects of a watch are, so that it is streamed as they are. */
+/** A row of a joined view in the form of a watched object, so that streams treat both alike. */
 import type { AnyObject } from "#api/object.ts";
 import type { CachedObject } from "#forms/cached-object.ts";
 import type { JoinedRow } from "./join-plan.ts";
@@ -14,7 +14,7 @@ export class RowObject implements CachedObject {
   readonly #encoded = new Map<string, Uint8Array>();
   #json: Uint8Array | undefined;
 
-  /** `revision` counts the changes of the view; 0: of the state that a stream begins with. */
+  /** @param revision Number of the change in the view's log; 0: the row is part of a stream's initial state. */
   constructor(row: JoinedRow, revision: number, resourceVersion: string) {
     this.row = row;
     this.revision = revision;

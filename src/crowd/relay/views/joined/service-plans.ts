@@ -16,7 +16,7 @@ export const upstreamStyles = ["nginx", "haproxy"] as const;
 type UpstreamStyle = (typeof upstreamStyles)[number];
 type ServicePort = Service["ports"][number];
 
-/** Three outlive the loss of one while another is replaced, as with Skipper's zones. */
+/** Minimum number of endpoints in a zone: three allow for the loss of one while another is replaced, as with Skipper's zones. */
 const zoneMin = 3;
 
 export function upstreamsPlan(style: UpstreamStyle): JoinPlan {
@@ -78,7 +78,7 @@ function blockName({ namespace, name }: Service, port: ServicePort): string {
     .replace(/[^-A-Za-z0-9_.]/g, "_");
 }
 
-/** An address of an endpoint may be any text: what is no host and port would be a directive of its own. */
+/** Whether the address is a host and a port. An address may be any text, which could inject a directive. */
 function isAddress({ address }: Endpoint): boolean {
   return /^(?:[-A-Za-z0-9.]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}$/.test(address);
 }

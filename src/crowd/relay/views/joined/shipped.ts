@@ -21,7 +21,7 @@ export type Shipped =
 
 const kinds = ["skipper-routes", "upstreams", "endpoints-by-zone"] as const;
 
-/** Undefined: no such view is asked for. */
+/** Reads the shipped view of a definition. Undefined: the definition does not name one. */
 export function readShipped(yaml: YamlFields, view: Fields, path: FieldPath): Shipped | undefined {
   if (view["shipped"] === undefined) return undefined;
   const kind = kinds.find((one) => one === view["shipped"]);
@@ -41,7 +41,7 @@ export function readShipped(yaml: YamlFields, view: Fields, path: FieldPath): Sh
   return { kind, style: style ?? "nginx" };
 }
 
-/** In the order of the plan's inputs; those in `optional` may be missing. */
+/** Returns the resources in the order of the plan's inputs; those in `optional` may be missing in the cluster. */
 export function shippedResources(shipped: Shipped): {
   readonly resources: readonly string[];
   readonly optional: readonly string[];

@@ -25,7 +25,7 @@ import type { RouteForm } from "./skipper-plan.ts";
 
 export interface SkipperView extends RouteForm {
   readonly options: SkipperOptions;
-  /** Whether the relay starts where RouteGroups are not defined. */
+  /** Whether the relay starts in a cluster without the definition of RouteGroups. */
   readonly routeGroups: "required" | "if-defined";
 }
 
@@ -120,7 +120,7 @@ class OptionReader {
     return value === true;
   }
 
-  /** The first when it is absent. */
+  /** Reads one of `values`; an absent option has the first. */
   oneOf<const T extends string>(name: string, values: readonly [T, ...T[]]): T {
     const value = this.#map[name] ?? values[0];
     const found = values.find((one) => one === value);

@@ -16,7 +16,7 @@ import { routeForZone, zonesOf } from "#skipper/zones.ts";
 import { clusterOf, endpointsInput, serviceInput } from "./cluster-inputs.ts";
 import type { JoinedRow, JoinInput, JoinPlan, Lookup, Made } from "./join-plan.ts";
 
-/** Endpoints come with their zone, as Skipper from 0.22 on reads it. */
+/** Whether endpoints include their zone, which Skipper reads from 0.22 on. */
 export interface RouteForm {
   readonly endpointZones: boolean;
 }
@@ -26,7 +26,7 @@ export const skipperResources = {
   routeGroups: "zalando.org/v1/routegroups",
 } as const;
 
-/** Inputs 0 and 1 are Services and what stands behind them. */
+/** Input numbers of Ingresses and RouteGroups; inputs 0 and 1 are Services and their endpoints. */
 const [ingresses, routeGroups] = [2, 3];
 
 export function skipperPlan(
@@ -52,7 +52,7 @@ export function skipperPlan(
   };
 }
 
-/** Of the many Ingresses of one host most say the same. */
+/** Parses the shares of a group; equal ones, which are frequent among Ingresses of one host, are parsed once. */
 function summariesOf(shares: readonly string[]): readonly HostSummary[] {
   const read = new Map<string, HostSummary>();
   return shares.map((share) => {
@@ -79,7 +79,7 @@ function makeRoutes(
   return { rows: rowsOf(routes), shares };
 }
 
-/** They make rows, and nobody looks them up. */
+/** Input whose objects make rows and are never looked up. */
 const whole: JoinInput = {
   indexes: 0,
   project: (object) => ({ value: object, keys: [], weight: 1 }),

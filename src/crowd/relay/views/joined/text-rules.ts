@@ -13,24 +13,24 @@ export type TextFormat = (typeof textFormats)[number];
 
 const escapes: Readonly<Record<TextFormat, (text: string) => string>> = {
   plain: (text) => text,
-  // One value, one line: blanks stay, other control characters go.
+  // A value stays within its line: control characters become a space.
   line: (text) => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " "),
-  // Inside of the template's double quotes.
+  // The value stands within double quotes of the template.
   eskip: (text) => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ").replace(/["\\]/g, "\\$&"),
-  // A word without quotes: what could end it or begin another becomes "_".
+  // The value is a word without quotes: characters that could end the word become "_".
   nginx: (text) => text.replace(/[^-A-Za-z0-9._:/[\]@]/gu, "_"),
-  // Inside of the template's double quotes.
+  // The value stands within double quotes of the template.
   json: (text) => JSON.stringify(text).slice(1, -1),
 };
 
 export const formatters: ReadonlyMap<string, (text: string) => string> = new Map([
   ["lower", (text: string) => text.toLowerCase()],
   ["upper", (text: string) => text.toUpperCase()],
-  // As a name in most languages.
+  // Makes an identifier that is valid in most languages.
   ["symbol", (text: string) => text.replace(/[^A-Za-z0-9_]/gu, "_")],
-  // Of a URL: IPv6 in brackets.
+  // Makes the host of a URL: IPv6 addresses get brackets.
   ["urlHost", (text: string) => (text.includes(":") ? `[${text}]` : text)],
-  // A regular expression that matches the host alone.
+  // Makes a regular expression that matches only this host.
   ["hostPattern", (text: string) => hostPattern([text])],
 ]);
 

@@ -18,7 +18,7 @@ interface Shown {
 
 interface Zone {
   readonly content: ViewContent;
-  /** Rows with a text of their own here. */
+  /** Number of rows with a different text in this zone. */
   own: number;
 }
 
@@ -51,12 +51,12 @@ export class ZonedContent {
     return sum;
   }
 
-  /** "" for everybody's. */
+  /** Returns the content of a zone; "": the content for clients without a zone. */
   of(zone: string): ViewContent {
     return this.#zones.get(zone)?.content ?? this.all;
   }
 
-  /** Changes the rows; `tell` wakes the readers, once after many changes. */
+  /** Changes the rows; `tell` then wakes the readers, once for all changes. */
   *apply(changes: readonly RowChange[], nowMs: number): Generator<void> {
     for (const { after } of changes) {
       for (const zone of after?.zones?.keys() ?? []) yield* this.#begin(zone, nowMs);
