@@ -17,17 +17,17 @@ interface Kept {
   readonly bytes: number;
 }
 
-/** Of their JSON, in a session of a source. */
+/** Maximum size of the kept states' JSON, per session of a source. */
 const bytesMax = 16 * 2 ** 20;
 const depthMax = 64;
 const encoder = new TextEncoder();
-/** No patch says it. */
+/** Marks a change that no merge patch can express. */
 const unsayable = Symbol("unsayable");
 const same = Symbol("same");
 
 export class Deltas {
   readonly #bytesMax: number;
-  /** The least recently changed first. */
+  /** By key: the last state written, the least recently changed first. */
   readonly #kept = new Map<string, Kept>();
   #bytes = 0;
 
@@ -35,7 +35,7 @@ export class Deltas {
     this.#bytesMax = most;
   }
 
-  /** The message; `shown` must not change afterwards. */
+  /** Returns the message for an object's new state; `shown` must not be modified afterwards. */
   encode(key: string, resourceVersion: string, shown: JsonObject): Uint8Array {
     const before = this.#kept.get(key);
     const text = JSON.stringify(shown);
@@ -50,7 +50,7 @@ export class Deltas {
     return encoder.encode(isShorter ? delta : `{"object":${text}}`);
   }
 
-  /** It is gone. */
+  /** Forgets the state of an object, because it was deleted or space is needed. */
   forget(key: string): void {
     this.#bytes -= this.#kept.get(key)?.bytes ?? 0;
     this.#kept.delete(key);
@@ -84,7 +84,7 @@ function patchOf(before: JsonValue, after: JsonValue, depth: number): Patch {
     if (change === unsayable) return unsayable;
     if (change !== same) changes.push([field, change]);
   }
-  // As own fields, whatever their names.
+  // `fromEntries` creates own properties for all names, even `__proto__`.
   return changes.length === 0 ? same : Object.fromEntries(changes);
 }
 
@@ -95,7 +95,7 @@ function isObject(value: JsonValue): value is JsonObject {
   return isRecord(value);
 }
 
-/** A null in a patch deletes; a number that JavaScript rounds is another one. */
+/** Whether a patch can express the value: a null would delete, and JavaScript rounds large whole numbers. */
 function isSayable(value: JsonValue, depth: number): boolean {
   if (value === null || depth > depthMax) return false;
   if (typeof value === "number") return !Number.isInteger(value) || Number.isSafeInteger(value);
@@ -116,7 +116,7 @@ function isSame(a: JsonValue, b: JsonValue, depth: number): boolean {
   });
 }
 
-/** Undefined is not written into JSON. */
+/** Returns the fields that JSON contains; it omits undefined ones. */
 function fieldsOf(value: object): readonly (readonly [string, JsonValue])[] {
   return Object.entries(value as JsonObject).filter(
     (entry): entry is [string, JsonValue] => entry[1] !== undefined,

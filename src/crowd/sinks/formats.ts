@@ -17,11 +17,11 @@ export type SinkFormat = "cloudevents" | "json" | "protobuf" | "deltas";
 
 export interface Encoding {
   readonly format: SinkFormat;
-  /** Of CloudEvents: which cluster. */
+  /** The `source` of CloudEvents, which names the cluster. */
   readonly source: string;
   readonly ref: ResourceRef;
   readonly kind: string;
-  /** Undefined: whole objects. */
+  /** Selected fields. Undefined: whole objects. */
   readonly fields: readonly FieldRule[] | undefined;
 }
 
@@ -31,9 +31,9 @@ export interface Told {
   readonly namespace: string;
   readonly name: string;
   readonly resourceVersion: string;
-  /** Undefined for marks, and for a deletion that was found by its absence. */
+  /** Undefined for marks, and for a deletion that was found by comparison with a list. */
   readonly object: AnyObject | undefined;
-  /** Its JSON, if it is at hand: borrowed until `encodeTold` returns. */
+  /** JSON of the object, if available; borrowed until `encodeTold` returns. */
   readonly json: Uint8Array | undefined;
 }
 
@@ -100,7 +100,7 @@ function delta(encoding: Encoding, told: Told, deltas: Deltas): Uint8Array | und
   return undefined;
 }
 
-/** The object as it came, where it goes on as it is. */
+/** Returns the JSON of the data; an unchanged object keeps the bytes in which it arrived. */
 function dataOf(encoding: Encoding, object: AnyObject, json: Uint8Array | undefined): Uint8Array {
   if (encoding.fields === undefined && json !== undefined) return json;
   return encoder.encode(JSON.stringify(shownOf(encoding, object)));

@@ -11,14 +11,14 @@ import { flag, optionalNumber, readRoute } from "./target-fields.ts";
 
 export interface KafkaTarget {
   readonly kind: "kafka";
-  /** `host:port`. */
+  /** Addresses as `host:port`. */
   readonly brokers: readonly string[];
   readonly route: RouteTemplate;
-  /** Also the transactional id. "": named after the sink. */
+  /** Name of the state topic, and the transactional id. "": derived from the sink's name. */
   readonly stateTopic: string;
   readonly tombstones: boolean;
   readonly gzip: boolean;
-  /** Of topics that are made. */
+  /** Settings of topics that the sink creates. */
   readonly made: {
     readonly partitions: number | undefined;
     readonly replicas: number | undefined;
@@ -45,10 +45,10 @@ export interface KafkaTarget {
 const mechanisms = ["plain", "scram-sha-256", "scram-sha-512"] as const;
 type SaslMechanism = (typeof mechanisms)[number];
 
-/** Of Kafka. */
+/** Kafka's maximum length of a topic name. */
 const topicLengthMax = 249;
 const topicText = /^[A-Za-z0-9._-]+$/;
-/** A namespace is a DNS label, so it comes as it is; the other parts are known when the file is read. */
+/** A namespace is a DNS label and needs no escape; the other parts are known when the file is read. */
 const namespaceLengthMax = 63;
 const partText = /[A-Za-z0-9-]/;
 
@@ -119,7 +119,7 @@ function readTopic(
   return route;
 }
 
-/** Whether a namespace or a resource could make it this topic. */
+/** Whether the template can produce this topic for some namespace or resource. */
 export function canBe({ text }: RouteTemplate, topic: string): boolean {
   const pieces = text.split(/\{[^}]*\}/).map((piece) => piece.replace(/[.]/g, String.raw`\.`));
   return topic !== "" && new RegExp(`^${pieces.join("[A-Za-z0-9_-]+")}$`).test(topic);

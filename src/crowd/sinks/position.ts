@@ -8,16 +8,16 @@
  *   "comparing"  what changed during a gap is being written: until its end only another comparison helps
  */
 export interface Position {
-  /** A watch begins after this. */
+  /** The watch resumes after this resourceVersion. */
   readonly resourceVersion: string;
-  /** Events at the head of that watch that are written already. */
+  /** Number of the watch's first events, of this resourceVersion, that are already written. Undefined: none. */
   readonly skip: { readonly resourceVersion: string; readonly events: number } | undefined;
 }
 
 export const snapshotBegun = "begun";
 export const comparing = "comparing";
 
-/** Undefined: a state is being written. */
+/** Parses a position. Undefined: there is none, or a whole state was being written. */
 export function parsePosition(text: string | undefined): Position | undefined {
   const match = /^(\d{1,19})(?:\.(\d{1,9}))?$/.exec(text ?? "");
   if (match === null) return undefined;
@@ -27,12 +27,12 @@ export function parsePosition(text: string | undefined): Position | undefined {
   return { resourceVersion: before, skip: { resourceVersion, events: Number(events) } };
 }
 
-/** Counts the events of one resourceVersion as they come. */
+/** Counts the events of the current resourceVersion. */
 export class PositionCounter {
   #resourceVersion = "";
   #events = 0;
 
-  /** The position after one more event. */
+  /** Returns the position after one more event. */
   next(resourceVersion: string): string {
     this.#events = resourceVersion === this.#resourceVersion ? this.#events + 1 : 1;
     this.#resourceVersion = resourceVersion;

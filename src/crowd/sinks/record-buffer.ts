@@ -6,13 +6,13 @@
 import type { SinkRecord } from "./sink-driver.ts";
 
 export interface BufferLimits {
-  /** Held in all; a source stops at this, and goes on below half of it. */
+  /** Maximum bytes in the buffer; a source stops at this size, and continues below half of it. */
   readonly bytesMax: number;
   readonly batchBytesMax: number;
   readonly batchRecordsMax: number;
 }
 
-/** Of a record beside its value. */
+/** Estimated size of a record without its value. */
 const recordBytes = 256;
 
 interface Held {
@@ -24,7 +24,7 @@ interface Held {
 export interface Batch {
   readonly records: readonly SinkRecord[];
   readonly bytes: number;
-  /** When the oldest of them was taken in, by the monotonic clock. */
+  /** Monotonic time at which the oldest record of the batch entered the buffer. */
   readonly oldestMs: number;
 }
 
@@ -39,7 +39,7 @@ export class RecordBuffer {
     this.#limits = limits;
   }
 
-  /** Of what waits and what is under way. */
+  /** Bytes of the waiting records and of those in flight. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -59,17 +59,17 @@ export class RecordBuffer {
     this.#arrived.resolve();
   }
 
-  /** Resolves once there is something to take. */
+  /** Resolves once the buffer has a waiting record. */
   arrived(): Promise<void> {
     return this.#held.length > 0 ? Promise.resolve() : this.#arrived.promise;
   }
 
-  /** Resolves once it is less than half full. */
+  /** Resolves once the buffer is less than half full. */
   room(): Promise<void> {
     return this.#bytes < this.#limits.bytesMax / 2 ? Promise.resolve() : this.#room.promise;
   }
 
-  /** Undefined when nothing waits. */
+  /** Takes the next batch. Undefined: no record waits. */
   take(): Batch | undefined {
     const { batchBytesMax, batchRecordsMax } = this.#limits;
     let bytes = 0;

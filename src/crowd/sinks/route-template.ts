@@ -11,18 +11,18 @@ import type { ResourceRef } from "#client/client.ts";
 const parts = ["group", "version", "resource", "namespace", "name", "uid"] as const;
 type Part = (typeof parts)[number];
 
-/** What may stand in a part as it is. */
+/** Matches a character that needs no escape in a part. */
 type PlainCharacters = RegExp;
 
 export interface RouteTemplate {
   readonly text: string;
   readonly parts: ReadonlySet<Part>;
   of(ref: ResourceRef, object: KubeObject): string;
-  /** Of the marks of a source: as of an object without namespace, name and uid. */
+  /** Returns the route of a source's marks: that of an object without namespace, name and uid. */
   ofMarks(ref: ResourceRef): string;
 }
 
-/** `plain` must not take `mark`, but for "%". Throws SyntaxError for a part that is not known. */
+/** `plain` must not match `mark`, unless that is "%". Throws SyntaxError for an unknown part. */
 export function parseRoute(
   text: string,
   plain: PlainCharacters,
@@ -65,6 +65,6 @@ function escape(value: string, plain: PlainCharacters, mark: "%" | "_"): string 
     const isPlain = byte < 128 && plain.test(character);
     text += isPlain ? character : `${mark}${byte.toString(16).toUpperCase().padStart(2, "0")}`;
   }
-  // Else an object of this name would share the marks' route.
+  // Without the escape, an object named "_" would have the same route as the marks.
   return text === "_" ? `${mark}5F` : text;
 }

@@ -17,7 +17,7 @@ const dialect = "https://json-schema.org/draft/2020-12/schema";
 const refPrefix = "#/components/schemas/";
 const text: Schema = { type: "string" };
 
-/** `document`: OpenAPI v3 of the group version. Throws NoSchemaError. */
+/** @param document OpenAPI v3 document of the group version. Throws NoSchemaError. */
 export function schemaOf(encoding: Encoding, document: unknown): Schema {
   const { format, kind, ref, fields } = encoding;
   const title = `${kind} of ${ref.group === "" ? "" : `${ref.group}/`}${ref.version} as ${format}`;
@@ -57,7 +57,7 @@ function record(properties: Schema, required: readonly string[]): Schema {
   return { type: "object", properties, required };
 }
 
-/** A field is the first value, or null; or all values, as a list. */
+/** Returns the schema of selected fields: each is the first value or null, or the list of all values. */
 function chosen(rules: readonly FieldRule[]): Schema {
   const fields = Object.fromEntries(
     rules.map(({ name, all }) => [name, all ? { type: "array" } : true] as const),
@@ -83,13 +83,13 @@ function nameOf(schemas: Schema, { ref, kind }: Encoding): string {
   throw new NoSchemaError(`the server publishes no schema for ${kind} of ${ref.version}`);
 }
 
-/** The schema and all that it leads to. */
+/** Returns the schema `first` and all schemas that it references. */
 function closure(schemas: Schema, first: string): Schema {
   const defs = new Map<string, unknown>();
   const waiting = [first];
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
     if (defs.has(name)) continue;
-    // One that is not published takes anything.
+    // An unpublished schema accepts any value.
     defs.set(
       name,
       moved(schemas[name] ?? true, (ref) => void waiting.push(ref)),
@@ -117,12 +117,12 @@ function moved(value: unknown, found: (name: string) => void): unknown {
   );
 }
 
-/** Go writes a time that is zero, and a list that is nil, as null; the published schemas do not say so. */
+/** Whether a value may be null: Go writes zero times and nil lists as null, which the published schemas omit. */
 function canBeNull({ type, format }: Schema): boolean {
   return type === "array" || (type === "string" && format === "date-time");
 }
 
-/** As JSON pointers write a name. */
+/** Escapes a name for a JSON pointer. */
 function escaped(name: string): string {
   return name.replaceAll("~", "~0").replaceAll("/", "~1");
 }

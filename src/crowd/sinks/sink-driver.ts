@@ -10,53 +10,53 @@ export type RecordType =
   | "ADDED"
   | "MODIFIED"
   | "DELETED"
-  /** The first state of a source lies between these two. */
+  /** These two marks enclose the initial state of a source. */
   | "SNAPSHOT_BEGIN"
   | "SNAPSHOT_END"
-  /** Nothing happened up to this position. */
+  /** A position without an event: the source has no changes up to it. */
   | "POSITION";
 
 export interface SinkRecord {
   readonly type: RecordType;
-  /** The name of the source, unique within its sink. */
+  /** Name of the source, unique within its sink. */
   readonly source: string;
-  /** Where the source goes on reading once this record has landed. */
+  /** Position at which the source resumes once this record has been written. */
   readonly position: string;
-  /** `namespace/name`, or `name`; "" for marks. */
+  /** Key of the object: `namespace/name`, or `name`; "" for marks. */
   readonly key: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** The same however often it is sent. */
+  /** Identifier of the record, equal each time it is sent. */
   readonly id: string;
-  /** Subject, stream or topic. */
+  /** Name of the subject, stream or topic. */
   readonly route: string;
-  /** Undefined: a deletion that says no more than the key. */
+  /** Undefined: a deletion that contains only the key. */
   readonly value: Uint8Array | undefined;
 }
 
-/** What a sink knows of an object: the last that was written about it. */
+/** The last state of an object that was written to the sink. */
 export interface KnownObject {
   readonly uid: string;
   readonly resourceVersion: string;
 }
 
 export interface SinkSession {
-  /** By source; a source without one was never written. */
+  /** By source: its last position. A source without one has never been written. */
   readonly positions: ReadonlyMap<string, string>;
-  /** Appends that may be under way at once. */
+  /** Maximum number of appends in flight. */
   readonly inFlightMax: number;
-  /** The objects that are there as far as the sink tells, by key; undefined: it cannot tell. */
+  /** Returns the existing objects by key, as far as the sink shows them. Undefined: the sink cannot be read. */
   known(source: string): Promise<Map<string, KnownObject> | undefined>;
-  /** Resolves when all of it is durable in the sink, as durable as the sink makes it. */
+  /** Resolves when all records are in the sink, as durable as the sink makes them. */
   append(records: readonly SinkRecord[]): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface SinkDriver {
-  /** Names the sink in logs; no credentials. */
+  /** Name of the sink in logs, without credentials. */
   readonly target: string;
   readonly atLeastOnce: boolean;
-  /** Takes the sink over. Rejects with SinkConfigError when trying again will not help. */
+  /** Takes the sink over. Rejects with SinkConfigError when a retry cannot succeed. */
   open(sources: readonly string[], signal: AbortSignal): Promise<SinkSession>;
 }
 
@@ -68,7 +68,7 @@ export class SinkFencedError extends Error {
   }
 }
 
-/** The sink is set up otherwise than its file says. */
+/** The sink's setup does not match the sink file, so a retry cannot succeed. */
 export class SinkConfigError extends Error {
   constructor(message: string) {
     super(message);

@@ -47,7 +47,7 @@ interface DeclaredSource {
   readonly fields: readonly FieldRule[] | undefined;
 }
 
-/** Every line is a mistake. */
+/** Each line of the message is one problem. */
 export class SinkFileError extends Error {
   constructor(problems: readonly string[]) {
     super(problems.join("\n"));
@@ -57,11 +57,11 @@ export class SinkFileError extends Error {
 
 const limits = { bytesMax: 2 ** 20, depthMax: 32, aliasMax: 1_000 };
 const sinksMax = 64;
-/** Each message of JetStream carries the position of every source. */
+/** Maximum number of sources: each message of JetStream carries the position of every source. */
 const sourcesMax = 16;
 const formats: readonly SinkFormat[] = ["cloudevents", "json", "protobuf", "deltas"];
 
-/** Throws SinkFileError. */
+/** Parses the sink file. Throws SinkFileError. */
 export function parseSinkFile(text: string): readonly DeclaredSink[] {
   const parsed = parseYaml(text, limits);
   if (parsed.kind !== "ok") throw new SinkFileError([parsed.message]);
@@ -128,7 +128,7 @@ function readSink(yaml: YamlFields, value: unknown, path: FieldPath): DeclaredSi
   return { name, target, format, source, resources };
 }
 
-/** "": it has no topic for it. */
+/** Returns the name of the sink's state topic. "": the sink has none. */
 function stateOf({ name, target }: Pick<DeclaredSink, "name" | "target">): string {
   return target.kind === "kafka" ? stateTopicOf(name, target) : "";
 }
@@ -185,7 +185,7 @@ function readResource(yaml: YamlFields, source: Fields, path: FieldPath): Resour
   return { group, version, resource };
 }
 
-/** Kept in the sink: what changes it begins with a snapshot. */
+/** Returns the name under which the sink keeps the source's position; a source with a new name begins with a snapshot. */
 export function nameOfSource({ ref, selection }: DeclaredSource): string {
   const { group, version, resource } = ref;
   const kind = group === "" ? `${version}/${resource}` : `${group}/${version}/${resource}`;

@@ -1,4 +1,4 @@
-/** What sinks tell of themselves: by sink and source, as Prometheus metrics and for readiness. */
+/** State of the sinks, by sink and source, as Prometheus metrics and for readiness. */
 import type { Counter, MetricSet } from "#metrics/metric-set.ts";
 import type { Batch, RecordBuffer } from "./record-buffer.ts";
 import type { RecordType } from "./sink-driver.ts";
@@ -6,7 +6,7 @@ import type { RecordType } from "./sink-driver.ts";
 interface State {
   buffer: RecordBuffer | undefined;
   readonly positions: Map<string, string>;
-  /** Since the record that landed last was taken in. */
+  /** Time between the entry of the last written batch's oldest record into the buffer and its write. */
   lagMs: number;
 }
 
@@ -70,7 +70,7 @@ export class SinkMetrics {
     else this.#states.set(sink, { buffer: undefined, positions: new Map(), lagMs: 0 });
   }
 
-  /** Another instance's turn, or nobody's. */
+  /** Forgets a sink that this instance no longer writes to. */
   ended(sink: string): void {
     this.#states.delete(sink);
   }
@@ -96,7 +96,7 @@ export class SinkMetrics {
     this.#failures.add([sink, error instanceof Error ? error.name : "unknown"]);
   }
 
-  /** The sinks that are not written to now. */
+  /** Names of the sinks without a connection. */
   away(): readonly string[] {
     return [...this.#states].filter(([, { buffer }]) => buffer === undefined).map(([sink]) => sink);
   }

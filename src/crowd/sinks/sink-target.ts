@@ -1,4 +1,4 @@
-/** Where a sink writes to, out of its file: one of `jetstream`, `redis`, `kafka`, `http`. Secrets lie in files of their own. */
+/** Target of a sink in the sink file: one of `jetstream`, `redis`, `kafka`, `http`. Secrets are in separate files. */
 import type { ResourceRef } from "#client/client.ts";
 import type { FieldPath, Fields, YamlFields } from "#wire/yaml-fields.ts";
 import { type KafkaTarget, readKafka } from "./kafka-target.ts";

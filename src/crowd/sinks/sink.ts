@@ -43,7 +43,7 @@ export class Sink {
     this.#backoff = new Backoff(deps, backoffLimits);
   }
 
-  /** Until `signal` aborts. Rejects with SinkConfigError. */
+  /** Writes to the sink until `signal` aborts. Rejects with SinkConfigError. */
   async run(signal: AbortSignal): Promise<void> {
     const { metrics } = this.#deps;
     const { name } = this.#definition;
@@ -114,7 +114,7 @@ export class Sink {
     metrics.landed(this.#definition.name, batch, clock.monotonicMs());
   }
 
-  /** A sink that is silent for so long is away, whatever its connection says. */
+  /** Fails when the sink does not answer in time: then it counts as unreachable, whatever the state of its connection. */
   async #withinDeadline(appended: Promise<void>): Promise<void> {
     const late = Promise.withResolvers<never>();
     const timer = this.#deps.clock.after("sink.append", appendMsMax, () =>
@@ -140,7 +140,7 @@ export class Sink {
   }
 }
 
-/** Ends the others when one fails, and rejects once all have come to rest. */
+/** Aborts the others when one fails, and rejects once all have ended. */
 async function allUntilOneFails(
   running: readonly Promise<void>[],
   ended: AbortController,

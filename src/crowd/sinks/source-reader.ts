@@ -35,7 +35,7 @@ import type { RouteTemplate } from "./route-template.ts";
 import type { KnownObject, RecordType, SinkSession } from "./sink-driver.ts";
 
 export interface SinkSource {
-  /** Unique within the sink, and kept in it: `apps/v1/deployments`, with its namespace and selectors. */
+  /** Name, unique within the sink and stored in it: `apps/v1/deployments`, with its namespace and selectors. */
   readonly name: string;
   readonly encoding: Encoding;
   readonly route: RouteTemplate;
@@ -55,7 +55,7 @@ export interface SourceDeps {
 }
 
 interface SourceCounts {
-  /** Called for each record that was put. */
+  /** Called for each record put into the buffer. */
   readonly took: (source: string, type: RecordType) => void;
 }
 
@@ -63,12 +63,12 @@ const backoffLimits = { firstMs: 100, mostMs: 30_000 };
 const watchSecondsMin = 300;
 const shortWatchMs = 1_000;
 const pageObjects = 500;
-/** A quiet source's position is written so often, so that a restart finds history. */
+/** Interval at which the position of a source without events is written, so that a restart finds its history. */
 const positionMs = 300_000;
 
 const nothing = { object: undefined, json: undefined } as const;
 
-/** The source's history is gone, and records of this session may not have landed: begin a new session. */
+/** The source's history is compacted and records of this session may not be written yet, so a new session must begin. */
 export class HistoryGoneError extends Error {
   constructor(source: string) {
     super(`the history of ${source} is gone: its state is compared`);
@@ -84,9 +84,9 @@ export class SourceReader {
   readonly #backoff: Backoff;
   readonly #counter = new PositionCounter();
   readonly #deltas = new Deltas();
-  /** As the sink will know it. */
+  /** Text of the position in the last record. */
   #text: string | undefined;
-  /** Where the next watch begins; newer than `#text` after bookmarks. */
+  /** Position at which the next watch begins; newer than `#text` after bookmarks. */
   #position: Position | undefined;
   #hasPut = false;
   #positionPutMs: number;
@@ -106,7 +106,7 @@ export class SourceReader {
     this.#positionPutMs = deps.clock.monotonicMs();
   }
 
-  /** Until `signal` aborts. Rejects with HistoryGoneError, and when the sink cannot be asked what it knows. */
+  /** Reads the source until `signal` aborts. Rejects with HistoryGoneError, or when the known objects cannot be read from the sink. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
@@ -134,7 +134,7 @@ export class SourceReader {
     this.#putMark(isSnapshot ? "SNAPSHOT_END" : "POSITION", revision);
   }
 
-  /** @returns the list's resourceVersion; undefined: stopped. */
+  /** @returns the list's resourceVersion. Undefined: the reader was stopped. */
   async #pages(known: Map<string, KnownObject>, signal: AbortSignal): Promise<string | undefined> {
     const { encoding, selection } = this.#source;
     let next: string | undefined;
@@ -153,7 +153,7 @@ export class SourceReader {
     return revision;
   }
 
-  /** What is left in `known` afterwards is gone. */
+  /** Puts the difference of a listed object, and removes it from `known`; objects that remain there have been deleted. */
   #compare(known: Map<string, KnownObject>, object: AnyObject, revision: string): void {
     const key = keyOf(object);
     const before = known.get(key);
@@ -278,7 +278,7 @@ export class SourceReader {
   }
 }
 
-/** The sink was asked what it knows, and did not answer: not the source's failure. */
+/** The sink did not return its known objects: a failure of the sink, not of the source. */
 class SinkAskedError extends Error {
   constructor(cause: unknown) {
     super(cause instanceof Error ? cause.message : String(cause), { cause });
@@ -286,9 +286,9 @@ class SinkAskedError extends Error {
   }
 }
 
-/** One watch. */
+/** State of one watch. */
 class Taking {
-  /** Aborted to end it, because the buffer is full. */
+  /** Aborted to end the watch when the buffer is full. */
   readonly stopped = new AbortController();
   refused: ApiError | undefined;
   events = 0;
@@ -298,7 +298,7 @@ class Taking {
     this.#left = skip;
   }
 
-  /** Whether the event had been written before. */
+  /** Whether the event has been written before. */
   skips({ metadata }: AnyObject): boolean {
     const left = this.#left;
     if (left === undefined) return false;
@@ -328,7 +328,7 @@ function isHistoryGone(error: unknown): boolean {
   return causes.some((cause) => cause.reason === "ResourceVersionTooLarge");
 }
 
-/** Stock servers leave apiVersion and kind out of list items. */
+/** Adds apiVersion and kind, which stock servers omit in list items. */
 function withKind(page: ListOf<AnyObject> & KubeObject, item: AnyObject): AnyObject {
   if (item.kind !== undefined || page.kind === undefined) return item;
   const { apiVersion } = page;

@@ -1,10 +1,10 @@
-/** What the targets of a sink file have in common: templates, URLs without credentials, numbers that may be absent. */
+/** Readers shared by the targets of a sink file: templates, URLs without credentials, optional numbers. */
 import type { FieldPath, Fields, YamlFields } from "#wire/yaml-fields.ts";
 import { parseRoute, type RouteTemplate } from "./route-template.ts";
 
 const noRoute = parseRoute("", /[A-Za-z0-9_-]/);
 
-/** `plain` and `mark`: see parseRoute. */
+/** Reads a route template; for `plain` and `mark` see parseRoute. */
 export function readRoute(
   yaml: YamlFields,
   map: Fields,
@@ -16,7 +16,7 @@ export function readRoute(
   return yaml.parsed([...path, name], text, (inner) => parseRoute(inner, plain, mark)) ?? noRoute;
 }
 
-/** A password in a file of settings ends in a repository. */
+/** Refuses credentials in a URL: settings files end up in repositories. */
 export function checkUrl(
   yaml: YamlFields,
   text: string,

@@ -20,18 +20,18 @@ import {
 
 interface HttpOptions {
   readonly sink: string;
-  /** Without the path, for logs. */
+  /** Origin of the URL without its path, for logs. */
   readonly origin: string;
   readonly path: string;
-  /** The key itself, of `whsec_` files too; undefined: batches are not signed. */
+  /** Returns the decoded key, also of a file with the `whsec_` prefix. Undefined: batches are not signed. */
   readonly secret: (() => Uint8Array) | undefined;
 }
 
-/** Where the position is kept. */
+/** File that keeps the position of the sink. */
 export interface PositionFile {
-  /** Undefined: there is none yet. */
+  /** Returns the content. Undefined: the file does not exist yet. */
   read(): Promise<string | undefined>;
-  /** Durable when it resolves. */
+  /** Replaces the content; it is durable when the promise resolves. */
   write(text: string): Promise<void>;
 }
 
@@ -63,7 +63,7 @@ export class HttpDriver implements SinkDriver {
     const noted = new Map(positions);
     return {
       positions,
-      // The next batch could overtake one that is sent again.
+      // With several batches in flight, a later one could overtake one that is sent again.
       inFlightMax: 1,
       known: () => Promise.resolve(undefined),
       append: async (records) => {
@@ -107,7 +107,7 @@ export class HttpDriver implements SinkDriver {
   }
 }
 
-/** A JSON list of them, spliced. */
+/** Returns a JSON list of the events, concatenated without parsing them. */
 function batchOf(events: readonly Uint8Array[]): Uint8Array {
   const parts = events.flatMap((event, at) => (at === 0 ? [event] : [comma, event]));
   return concatBytes([encoder.encode("["), ...parts, encoder.encode("]")]);
@@ -125,7 +125,7 @@ function parsePositions(text: string | undefined, sink: string): ReadonlyMap<str
       return new Map(Object.entries(found.positions).map(([source, at]) => [source, String(at)]));
     }
   } catch {
-    // Told below.
+    // The error below reports malformed JSON as well.
   }
   throw new SinkConfigError(
     `the position file is not one of sink ${sink}: name another, or remove it to begin with a snapshot`,

@@ -1,4 +1,4 @@
-/** One connection to NATS and one stream of it, by the field's own client, loaded when a sink needs it. */
+/** Connection to NATS and one of its streams. The official client library is loaded when a sink needs it. */
 import { given } from "#base/given.ts";
 import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
 import type { MsgHdrs, NatsConnection } from "@nats-io/transport-node";
@@ -7,9 +7,9 @@ import { loadLibrary } from "./library.ts";
 
 export interface NatsTarget {
   readonly servers: readonly string[];
-  /** Contents of a credentials file; read when the connection is made. */
+  /** Returns the contents of a credentials file; read when the connection is made. */
   readonly credentials: (() => string) | undefined;
-  /** PEM of the servers' authorities; undefined: the host's, if the server wants TLS. */
+  /** PEM certificates of the servers' authorities. Undefined: those of the host, if the server requires TLS. */
   readonly ca: string | undefined;
 }
 
@@ -22,13 +22,13 @@ interface StreamTarget extends NatsTarget {
 export interface StreamEnd {
   readonly sequence: number;
   readonly messages: number;
-  /** Of the newest message, if there is one. */
+  /** Headers of the newest message. Undefined: the stream is empty. */
   readonly headers: MsgHdrs | undefined;
 }
 
 const connectMs = 10_000;
 const answerMs = 15_000;
-/** Of one pull of headers. */
+/** Number of messages per pull of headers. */
 const pullMessages = 1_000;
 
 interface Libraries {
@@ -65,7 +65,7 @@ export class JetStreamConnection {
     const { servers, credentials, ca, stream } = target;
     const nats = await transport.connect({
       servers: [...servers],
-      // A session ends with its connection: what was sent must not be sent again by the library.
+      // A session ends with its connection, so the library must not reconnect and send messages again.
       reconnect: false,
       timeout: connectMs,
       ...(ca === undefined ? {} : { tls: trusting(ca) }),
@@ -92,22 +92,22 @@ export class JetStreamConnection {
     return { sequence, messages, headers: newest?.header };
   }
 
-  /** Neither names nor values are checked: they hold no line ends. Setting them one by one costs twice as much. */
+  /** Names and values contain no line ends, so they are not checked. Setting headers one by one costs twice as much. */
   headers(values: Record<string, string[]>): MsgHdrs {
     return this.#libraries.transport.MsgHdrsImpl.fromRecord(values);
   }
 
-  /** Without an acknowledgement. Throws when the connection is gone. */
+  /** Sends a message without an acknowledgement. Throws when the connection is lost. */
   send(subject: string, value: Uint8Array | undefined, headers: MsgHdrs): void {
     this.#nats.publish(subject, value, { headers });
   }
 
-  /** Resolves once the stream has taken it. */
+  /** Sends a message; resolves once the stream has stored it. */
   async publish(subject: string, value: Uint8Array | undefined, headers: MsgHdrs): Promise<void> {
     await this.#client.publish(subject, value, { headers, timeout: answerMs, retries: 1 });
   }
 
-  /** Of every message in order, or of the newest of each subject. */
+  /** Reads the headers of every message in order, or only of the newest message of each subject. */
   async readHeaders(newestOnly: boolean, take: (headers: MsgHdrs) => void): Promise<void> {
     const { DeliverPolicy } = this.#libraries.jetstream;
     const consumer = await this.#client.consumers.get(this.#stream, {

@@ -21,13 +21,13 @@ import { JetStreamConnection, type NatsTarget, type StreamEnd } from "./jetstrea
 interface JetStreamOptions extends NatsTarget {
   readonly sink: string;
   readonly stream: string;
-  /** What the stream takes when it is made: `k8s.>`. */
+  /** Subjects of the stream when the driver creates it: `k8s.>`. */
   readonly subjects: string;
-  /** Of marks that have no source. */
+  /** Subject of marks without a source. */
   readonly markSubject: string;
-  /** Each object has a subject of its own. */
+  /** Whether each object has a subject of its own. */
   readonly subjectPerObject: boolean;
-  /** Of a stream that is made: messages kept for each subject; undefined: all. */
+  /** Number of messages kept per subject in a stream that the driver creates. Undefined: all. */
   readonly keepPerSubject: number | undefined;
   readonly contentType: string;
 }
@@ -73,7 +73,7 @@ class JetStreamSession implements SinkSession {
   readonly #connection: JetStreamConnection;
   readonly #options: JetStreamOptions;
   readonly #written: Map<string, string>;
-  /** Of the last message, sent or acknowledged. */
+  /** Sequence number of the last message, sent or acknowledged. */
   #sequence: number;
   readonly #messages: number;
 
@@ -86,7 +86,7 @@ class JetStreamSession implements SinkSession {
     this.#written = new Map(this.positions);
   }
 
-  /** Moves the stream's end, which ends whatever another session has under way. */
+  /** Publishes a message, so that the expected sequence numbers of an earlier session's messages no longer match. */
   async takeOver(): Promise<void> {
     const headers = this.#headers("POSITION");
     await this.#connection.publish(this.#options.markSubject, undefined, headers);
@@ -127,7 +127,7 @@ class JetStreamSession implements SinkSession {
     return this.#connection.close();
   }
 
-  /** What others can name is percent-encoded, so no value holds the end of a header line. */
+  /** Values that others can choose are percent-encoded, so none of them can end a header line. */
   #headers(type: string, record?: SinkRecord): MsgHdrs {
     const headers: Record<string, string[]> = {
       [header.expected]: [String(this.#sequence)],
@@ -150,7 +150,7 @@ class JetStreamSession implements SinkSession {
   }
 }
 
-/** `v1%2Fpods=41.1 apps%2Fv1%2Fdeployments=40`. */
+/** Formats the positions: `v1%2Fpods=41.1 apps%2Fv1%2Fdeployments=40`. */
 function formatPositions(positions: ReadonlyMap<string, string>): string {
   const texts = [...positions].map((pair) => pair.map(encodeURIComponent).join("="));
   return texts.join(" ");

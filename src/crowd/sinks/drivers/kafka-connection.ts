@@ -1,4 +1,4 @@
-/** One transactional producer of Kafka, and what it needs around it, by the field's own client, loaded when a sink needs it. */
+/** Transactional producer of Kafka with its topics and state. The client library is loaded when a sink needs it. */
 import type { Admin, Consumer, Kafka, Producer, SASLOptions, Transaction } from "kafkajs";
 import { given } from "#base/given.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -9,7 +9,7 @@ import { loadLibrary } from "./library.ts";
 
 export interface KafkaAccess {
   readonly brokers: readonly string[];
-  /** Undefined: no TLS. Contents, read when the connection is made. */
+  /** Returns the file contents, read when the connection is made. Undefined: no TLS. */
   readonly tls: (() => KafkaTls) | undefined;
   readonly sasl: (() => KafkaSasl) | undefined;
 }
@@ -27,7 +27,7 @@ interface KafkaSasl {
   readonly password: string;
 }
 
-/** Of topics that are made. */
+/** Settings of topics that the driver creates. */
 export interface MadeTopic {
   readonly partitions: number | undefined;
   readonly replicas: number | undefined;
@@ -35,7 +35,7 @@ export interface MadeTopic {
 }
 
 interface ConnectionOptions extends KafkaAccess {
-  /** Also the transactional id: of two producers that have it, the later one ends the other. */
+  /** Name of the state topic, and the transactional id: a later producer with the same id fences the earlier one. */
   readonly stateTopic: string;
   readonly made: MadeTopic;
   readonly gzip: boolean;
@@ -43,22 +43,22 @@ interface ConnectionOptions extends KafkaAccess {
 
 type TopicMessages = ReadonlyMap<string, readonly KafkaMessage[]>;
 
-/** Of Kafka's protocol. */
+/** Numbers of Kafka's protocol. */
 const topicResource = 2;
 const codecs = { none: 0, gzip: 1 } as const;
 const connectMs = 5_000;
 const answerMs = 10_000;
-/** A transaction whose producer is silent for so long is undone: until then its readers wait. */
+/** Kafka aborts a transaction whose producer is silent for this time; until then readers wait for its end. */
 const transactionMs = 15_000;
-/** No part of the state in this time: the broker is away. */
+/** Time without any message of the state after which the broker counts as unreachable. */
 const stateMs = 30_000;
-/** Of connecting, and of taking over from a transaction that Kafka is still undoing. */
+/** Retries of connecting, and of taking over while Kafka still aborts an earlier transaction. */
 const retry = { initialRetryTime: 50, multiplier: 2, maxRetryTime: 1_000, retries: 5 };
-/** The end of a transaction is still being written when the next begins: that takes milliseconds. */
+/** Retries of sending: the next transaction may begin while Kafka still writes the end of the last one, which takes milliseconds. */
 const sendRetry = { initialRetryTime: 5, multiplier: 2, maxRetryTime: 500, retries: 10 };
-/** Of topics that are made: as large as a transaction's part, and an object, can be. Kafka's own is 1 MiB. */
+/** Maximum message size of created topics, enough for a transaction's part and for any object. Kafka's default is 1 MiB. */
 const messageBytesMax = 4 * 2 ** 20;
-/** Of the state: what is not yet compacted is read when a session begins. */
+/** Segment size of the state topic: each session first reads what is not compacted yet. */
 const stateSegmentBytes = 8 * 2 ** 20;
 
 export class KafkaConnection {
@@ -68,9 +68,9 @@ export class KafkaConnection {
   readonly #admin: Admin;
   readonly #producer: Producer;
   readonly #signal: AbortSignal;
-  /** Partitions of each topic that was written to. */
+  /** By topic that was written to: its number of partitions. */
   readonly #topics = new Map<string, number>();
-  /** Of all that are there, when the session began. */
+  /** Names of all topics at the beginning of the session. Undefined: not read yet. */
   #names: ReadonlySet<string> | undefined;
   #session = "";
 
@@ -90,7 +90,7 @@ export class KafkaConnection {
     });
   }
 
-  /** Not yet connected. */
+  /** Creates the clients without connecting them. */
   static async make(
     clock: Clock,
     options: ConnectionOptions,
@@ -104,17 +104,17 @@ export class KafkaConnection {
       connectionTimeout: connectMs,
       authenticationTimeout: connectMs,
       requestTimeout: answerMs,
-      // Its errors come to us as well.
+      // The library's errors also reject its calls, so they need not be logged.
       logLevel: logLevel.NOTHING,
       retry,
       ...(tls === undefined ? {} : { ssl: { ...tls() } }),
-      // Its type has one shape for each mechanism; they are alike.
+      // The library's type differs by mechanism, but the values have the same fields.
       ...(sasl === undefined ? {} : { sasl: sasl() as SASLOptions }),
     });
     return new KafkaConnection(clock, options, kafka, signal);
   }
 
-  /** Connects. From here on no earlier session's transaction lands; what landed before is in the state. */
+  /** Connects. From then on no transaction of an earlier session commits; earlier commits are in the state. */
   async takeOver(session: string): Promise<void> {
     const { stateTopic } = this.#options;
     await this.#admin.connect();
@@ -127,10 +127,10 @@ export class KafkaConnection {
     this.#session = session;
   }
 
-  /** The state as it was when this session began, oldest first. */
+  /** Reads the state at the beginning of this session, oldest message first. */
   async readState(take: (message: StateMessage) => void): Promise<void> {
     const { stateTopic } = this.#options;
-    // A group of its own: two readers of one group would share the partition.
+    // The consumer group is unique: two readers of one group would share the partition.
     const consumer = this.#kafka.consumer({
       groupId: `${stateTopic}.${this.#session}`,
       allowAutoTopicCreation: false,
@@ -146,7 +146,7 @@ export class KafkaConnection {
     }
   }
 
-  /** How many partitions it has; made when it is not there. */
+  /** Returns the number of partitions of a topic; creates it when it does not exist. */
   async partitions(topic: string): Promise<number> {
     const known = this.#topics.get(topic);
     if (known !== undefined) return known;
@@ -158,7 +158,7 @@ export class KafkaConnection {
     });
   }
 
-  /** Parts in this order, and the state behind them: all of it or nothing. */
+  /** Writes the parts in this order, then the state, in one transaction. */
   async write(parts: readonly TopicMessages[], state: readonly StateMessage[]): Promise<void> {
     const transaction = await this.#producer.transaction();
     const compression = this.#options.gzip ? codecs.gzip : codecs.none;
@@ -181,7 +181,7 @@ export class KafkaConnection {
     let timer = this.#clock.after("sink.state", stateMs, late);
     const stop = (): void => fail(this.#signal.reason);
     this.#signal.addEventListener("abort", stop, { once: true });
-    // A group coordinator that is still loading is asked again by the library.
+    // The library itself retries while a group coordinator is still loading.
     consumer.on(consumer.events.CRASH, ({ payload: { restart, error } }) => {
       if (!restart) fail(error);
     });
@@ -233,7 +233,7 @@ export class KafkaConnection {
     }
   }
 
-  /** "compact" where this user may not ask; its operator made the topic then. */
+  /** Returns the cleanup policy. "compact" when this user may not read it: then the operator has created the topic. */
   async #cleanupPolicy(topic: string): Promise<string> {
     const asked = { type: topicResource, name: topic, configNames: ["cleanup.policy"] };
     try {

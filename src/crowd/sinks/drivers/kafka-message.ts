@@ -11,17 +11,17 @@ export interface KafkaMessage {
   readonly key: string;
   readonly value: Buffer | null;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Undefined: by the key, as Kafka's own clients choose it. */
+  /** Partition of the message. Undefined: chosen by the key, as Kafka's own clients do. */
   readonly partition?: number;
 }
 
 interface MessageOptions {
   readonly contentType: string;
-  /** A deletion that has a value is followed by a message without one. */
+  /** Whether a deletion with a value is followed by a message without one (a tombstone). */
   readonly tombstones: boolean;
 }
 
-/** `partitions`: of its topic. None for a position. */
+/** Returns the messages of a record, none for a position. `partitions`: number of partitions of its topic. */
 export function messagesOf(
   record: SinkRecord,
   { contentType, tombstones }: MessageOptions,

@@ -16,7 +16,7 @@ export interface StateMessage {
 export const sessionKey = "session";
 const positionPrefix = "position/";
 
-/** Of these records, the newest for each key: a transaction lands whole. */
+/** Returns the newest state message per key of these records: a transaction commits as a whole. */
 export function stateMessages(records: Iterable<SinkRecord>): StateMessage[] {
   const newest = new Map<string, string | null>();
   for (const { type, source, position, key, uid, resourceVersion } of records) {

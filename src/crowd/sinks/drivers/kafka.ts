@@ -53,7 +53,7 @@ export class KafkaDriver implements SinkDriver {
       return await unlessAborted(opening, signal);
     } catch (error) {
       connection.close();
-      // The library takes no signal: what it still makes is closed when it comes.
+      // The library cannot be aborted: whatever it still opens later is closed then.
       opening.then(
         (session) => session.close(),
         () => connection.close(),
@@ -88,7 +88,7 @@ interface Waiting {
 }
 
 class KafkaSession implements SinkSession {
-  /** Of 256 KiB at most: a transaction takes all that wait. */
+  /** Maximum number of appends, of 256 KiB at most each: one transaction writes all that wait. */
   readonly inFlightMax = 16;
   readonly positions = new Map<string, string>();
   readonly #connection: KafkaConnection;
@@ -119,7 +119,7 @@ class KafkaSession implements SinkSession {
   close(): Promise<void> {
     this.#fail(new Error("the session has ended"));
     this.#connection.close();
-    // The library may connect again for what it still tries; that comes to an end by itself.
+    // The library may reconnect for a pending transaction; the connection is closed again after it ends.
     void this.#writing?.then(() => this.#connection.close());
     return Promise.resolve();
   }
@@ -158,7 +158,7 @@ class KafkaSession implements SinkSession {
     return topics;
   }
 
-  /** Nothing lands after what did not. */
+  /** Rejects all waiting appends: none may be written after one that failed. */
   #fail(failure: unknown): void {
     this.#failure ??= failure;
     for (const { landed } of this.#waiting) landed.reject(failure);
@@ -178,7 +178,7 @@ function asSinkError(error: unknown): unknown {
   return error;
 }
 
-/** The library wraps the broker's answer, whose `type` is Kafka's name of the error. */
+/** Returns the error and its causes: the library wraps the broker's error, whose `type` is Kafka's error name. */
 function causesOf(error: unknown): readonly { type: string; message: string }[] {
   if (!(error instanceof Error)) return [];
   const { type = "", errors = [] } = error as { type?: unknown; errors?: readonly unknown[] };

@@ -1,7 +1,7 @@
-/** Loads the library of one sink: an optional dependency, which only that sink needs. */
+/** Loads the library of a sink: an optional dependency that only this kind of sink needs. */
 import { SinkConfigError } from "../sink-driver.ts";
 
-/** Rejects with SinkConfigError when it is not installed. */
+/** Rejects with SinkConfigError when the library is not installed. */
 export async function loadLibrary<T>(name: string, load: () => Promise<T>): Promise<T> {
   try {
     return await load();

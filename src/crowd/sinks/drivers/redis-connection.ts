@@ -1,15 +1,15 @@
-/** One connection to a Redis server, by the field's own client, which is loaded when a sink needs it. */
+/** Connection to a Redis server. The official client library is loaded when a sink needs it. */
 import { given } from "#base/given.ts";
 import { trusting } from "#platform/node/trust.ts";
 import { loadLibrary } from "./library.ts";
 
 export interface RedisTarget {
-  /** `redis://host:port/db` or `rediss://`; no credentials. */
+  /** URL of the server without credentials: `redis://host:port/db` or `rediss://`. */
   readonly url: string;
   readonly username: string | undefined;
-  /** Read when the connection is made. */
+  /** Returns the password; read when the connection is made. */
   readonly password: (() => string) | undefined;
-  /** PEM of the authorities of a `rediss` server; undefined: the host's. */
+  /** PEM certificates of the authorities of a `rediss` server. Undefined: those of the host. */
   readonly ca: string | undefined;
 }
 
@@ -25,7 +25,7 @@ async function makeClient({ url, username, password, ca }: RedisTarget) {
     RESP: 2,
     ...given({ username }),
     ...(password === undefined ? {} : { password: password() }),
-    // A session ends with its connection: what was sent must not be sent again by the library.
+    // A session ends with its connection, so the library must not queue commands and send them later.
     disableOfflineQueue: true,
     socket: {
       ...tls,
@@ -61,7 +61,7 @@ export class RedisConnection {
     }
   }
 
-  /** Replies in the order of the calls. Rejects with the server's error, or once the connection is gone. */
+  /** Sends a command; replies come in the order of the calls. Rejects with the server's error, or when the connection is lost. */
   send(command: readonly (string | Buffer)[]): Promise<unknown> {
     const answer = this.#client.sendCommand([...command]);
     return Promise.race([answer, this.#failed.promise]);

@@ -24,15 +24,15 @@ import {
 interface RedisOptions extends RedisTarget {
   readonly sink: string;
   readonly contentType: string;
-  /** Entries a stream keeps, about; undefined: all. */
+  /** Approximate maximum number of entries in a stream. Undefined: no limit. */
   readonly maxLength: number | undefined;
 }
 
 const fieldsPerRecord = 9;
-/** Of one reply of HSCAN. */
+/** Number of entries per reply of HSCAN. */
 const scanCount = 1_000;
 
-/** KEYS: state. ARGV: epoch, batches before, known's prefix, length, content type, then nine a record. */
+/** KEYS: state. ARGV: epoch, number of earlier batches, prefix of known objects, length, content type, then nine per record. */
 const appendScript = `
 if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then
   return redis.error_reply('FENCED epoch ' .. tostring(redis.call('HGET', KEYS[1], 'epoch')))
@@ -147,7 +147,7 @@ class RedisSession implements SinkSession {
     return `pilothouse:{${this.#options.sink}}:known:`;
   }
 
-  /** From here on no other opening's batch lands; what landed before is in what is read then. */
+  /** Takes the sink over: from then on no batch of an earlier opening is written; the state read next contains all written ones. */
   async #takeOver(): Promise<void> {
     const send = (...command: string[]) => this.#connection.send(command).catch(asSinkError);
     this.#epoch = String(await send("HINCRBY", this.#state, "epoch", "1"));

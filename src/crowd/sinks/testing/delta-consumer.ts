@@ -1,4 +1,4 @@
-/** A consumer of the `deltas` format, by its documentation alone. */
+/** A consumer of the `deltas` format, written from its documentation alone. */
 import assert from "node:assert/strict";
 import type { JsonObject, JsonValue } from "#api/object.ts";
 
@@ -11,7 +11,7 @@ interface Message {
 export const isMap = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** RFC 7386, section 2. */
+/** Applies a merge patch (RFC 7386, section 2). */
 function merge(target: JsonValue | undefined, patch: JsonValue): JsonValue {
   if (!isMap(patch)) return patch;
   const merged = new Map(Object.entries(isMap(target) ? target : {}));
@@ -22,7 +22,7 @@ function merge(target: JsonValue | undefined, patch: JsonValue): JsonValue {
   return Object.fromEntries(merged);
 }
 
-/** Holds what the messages of the `deltas` format say; throws where one does not follow the one before. */
+/** Keeps the objects from messages of the `deltas` format; throws when a message's base is not the state kept. */
 export class DeltaConsumer {
   readonly #known = new Map<string, { resourceVersion: string; object: JsonValue }>();
   patches = 0;
@@ -31,7 +31,7 @@ export class DeltaConsumer {
     return this.#known.get(key)?.object;
   }
 
-  /** It is gone. */
+  /** Forgets an object that was deleted. */
   forget(key: string): void {
     this.#known.delete(key);
   }

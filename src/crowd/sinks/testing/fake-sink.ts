@@ -13,9 +13,9 @@ import {
 
 interface FakeSinkOptions {
   readonly random: FakeRandom;
-  /** Of 100 appends. */
+  /** Percentage of appends that fail. */
   readonly failures: number;
-  /** False: it cannot tell what it holds. */
+  /** False: the sink cannot be read for its known objects. */
   readonly knows?: boolean;
 }
 
@@ -63,7 +63,7 @@ export class FakeSink implements SinkDriver {
     });
   }
 
-  /** As another instance would. */
+  /** Takes the sink over as another instance would. */
   takeOver(): void {
     this.#epoch++;
   }
@@ -89,7 +89,7 @@ export class FakeSink implements SinkDriver {
   }
 }
 
-/** A later call waits for the one before it, and fails with it. */
+/** Runs the calls in order: each waits for the one before it, and fails when that one fails. */
 function inOrder(append: (records: readonly SinkRecord[]) => Promise<void>) {
   let last = Promise.resolve();
   return (records: readonly SinkRecord[]): Promise<void> => {
