@@ -11,30 +11,30 @@ import { readFields, utf8 } from "#wire/protobuf.ts";
 import { bytesField, textField, textFields } from "./message-fields.ts";
 import { servedTypes } from "./type-urls.ts";
 
-/** Envoy says a dozen; what comes after these is not looked at. */
+/** Maximum number of features read; Envoy sends about a dozen, and further ones are ignored. */
 const featuresMax = 64;
 
-/** Who the client says it is. Nothing is allowed because of it. */
+/** Identity that the client claims. It grants no rights. */
 export interface XdsNode {
   readonly id: string;
   readonly zone: string;
-  /** What it says that it can do. */
+  /** Features that the client claims to support. */
   readonly features: readonly string[];
 }
 
-/** Why a client refused a response. */
+/** Reason why a client refused a response. */
 export interface Refusal {
   readonly code: number;
   readonly message: string;
 }
 
 interface CommonRequest {
-  /** Of the first request of a stream. */
+  /** Identity of the client, in the first request of a stream. */
   node: XdsNode | undefined;
   typeUrl: string;
-  /** Of the response that is acknowledged or refused; "": none. */
+  /** Nonce of the response that is acknowledged or refused; "" for none. */
   nonce: string;
-  /** Absent: acknowledged. */
+  /** Undefined: the response is acknowledged. */
   refusal: Refusal | undefined;
 }
 
@@ -50,12 +50,12 @@ export type DeltaRequest = Readonly<
   CommonRequest & {
     subscribe: readonly string[];
     unsubscribe: readonly string[];
-    /** By name: the versions that the client holds already. */
+    /** Versions that the client holds already. By key: name of the resource. */
     versions: ReadonlyMap<string, string>;
   }
 >;
 
-/** DiscoveryRequest. Throws ProtobufError. */
+/** Reads a DiscoveryRequest. @throws ProtobufError. */
 export function readStateRequest(bytes: Uint8Array): StateRequest {
   const names: string[] = [];
   const request = { ...noRequest(), version: "", names };
@@ -85,7 +85,7 @@ export function readStateRequest(bytes: Uint8Array): StateRequest {
   return request;
 }
 
-/** DeltaDiscoveryRequest. Throws ProtobufError. */
+/** Reads a DeltaDiscoveryRequest. @throws ProtobufError. */
 export function readDeltaRequest(bytes: Uint8Array): DeltaRequest {
   const subscribe: string[] = [];
   const unsubscribe: string[] = [];
@@ -124,7 +124,7 @@ function noRequest(): CommonRequest {
   return { node: undefined, typeUrl: "", nonce: "", refusal: undefined };
 }
 
-/** An entry of map<string, string>: key = 1, value = 2. */
+/** Reads an entry of map<string, string>: key = 1, value = 2. */
 function readVersion(bytes: Uint8Array, versions: Map<string, string>): void {
   let [name, version] = ["", ""];
   readFields(bytes, ({ number, bytes: value }) => {
@@ -162,7 +162,7 @@ function readRefusal(bytes: Uint8Array): Refusal {
   return { code, message };
 }
 
-/** Resource of a delta response: version = 1, resource = 2, name = 3. @returns field 2 of the response. */
+/** Encodes a Resource of a delta response: version = 1, resource = 2, name = 3. @returns field 2 of the response. */
 export function deltaResource(name: string, version: string, any: Uint8Array): Uint8Array {
   return bytesField(
     2,
@@ -170,7 +170,7 @@ export function deltaResource(name: string, version: string, any: Uint8Array): U
   );
 }
 
-/** Field 2 of a response with the state of the world. */
+/** Encodes field 2 of a response with the state of the world. */
 export function stateResource(any: Uint8Array): Uint8Array {
   return bytesField(2, any);
 }
@@ -180,19 +180,19 @@ interface ResponseHead {
   readonly nonce: string;
 }
 
-/** Of the types that are served: made once, and not for what clients make up. */
+/** Encoded fields of the served types, made once. Types that clients make up are not kept. */
 const typeFields = new Map(servedTypes.map((typeUrl) => [typeUrl, textField(4, typeUrl)] as const));
 
 function typeField(typeUrl: string): Uint8Array {
   return typeFields.get(typeUrl) ?? textField(4, typeUrl);
 }
 
-/** Fields of DiscoveryResponse but its resources: version_info = 1, type_url = 4, nonce = 5. */
+/** Fields of DiscoveryResponse except its resources: version_info = 1, type_url = 4, nonce = 5. */
 export function stateHead(head: ResponseHead, version: string): readonly Uint8Array[] {
   return [textField(1, version), typeField(head.typeUrl), textField(5, head.nonce)];
 }
 
-/** Fields of DeltaDiscoveryResponse but its resources: type_url = 4, nonce = 5, removed_resources = 6. */
+/** Fields of DeltaDiscoveryResponse except its resources: type_url = 4, nonce = 5, removed_resources = 6. */
 export function deltaHead(head: ResponseHead, removed: readonly string[]): readonly Uint8Array[] {
   const fields = [typeField(head.typeUrl), textField(5, head.nonce)];
   return removed.length === 0 ? fields : [...fields, textFields(6, removed)];

@@ -58,33 +58,33 @@ import {
 } from "./type-urls.ts";
 
 interface StreamDeps {
-  /** Of a type that nobody serves it is empty. */
+  /** Returns the table of a type; that of a type that is not served is empty. */
   readonly tableOf: (typeUrl: string) => ResourceTable;
-  /** The namespace that a name lies in; `allNamespaces`: none. */
+  /** Returns the namespace that a resource name is in; `allNamespaces` if it is in none. */
   readonly scopeOf: (typeUrl: string, name: string) => string;
-  /** Answered by `decide`; as scope-rights.ts names what is asked about. */
+  /** Asks for a right, which scope-rights.ts names; the answer is passed to `decide`. */
   readonly ask: (right: string) => void;
-  /** `pump` has something to send. */
+  /** Called when `pump` has something to send. */
   readonly wake: () => void;
-  /** False: there is no room for so many more names. */
+  /** Accounts for a change in the number of names. @returns false when there is no room for more. */
   readonly takeNames: (change: number) => boolean;
-  /** The client took a response, or refused it. */
+  /** Called when the client has acknowledged or refused a response. */
   readonly answered: (typeUrl: string, refusal: Refusal | undefined) => void;
   readonly forms: ResourceForms;
   readonly sink: ResponseSink;
 }
 
 interface ResponseSink {
-  /** The client does not read: nothing is sent until `wake` is called from outside. */
+  /** Whether the client does not read; then nothing is sent until `wake` is called from outside. */
   readonly isFull: boolean;
-  /** One message in pieces, the first with `headroomBytes` left free before it. Not changed any more. */
+  /** Sends a message in pieces, which are not changed afterwards. The first has `headroomBytes` free at its start. */
   send(pieces: readonly Uint8Array[]): void;
 }
 
-/** For the prefix of a gRPC message. */
+/** Bytes for the prefix of a gRPC message. */
 export const headroomBytes = 5;
 const headroom = new Uint8Array(headroomBytes);
-/** Smaller responses are copied into one piece. */
+/** Maximum bytes of responses that are copied into one piece. */
 const joinBytesMax = 16 * 1024;
 
 export class DiscoveryStream {
@@ -92,9 +92,9 @@ export class DiscoveryStream {
   readonly #limits: StreamLimits;
   readonly #isDelta: boolean;
   readonly #protocol: Protocol;
-  /** By collection; "": of what clusters and routes are made of. */
+  /** Rights by collection; "" is for the objects that clusters and routes are made of. */
   readonly #rights = new Map<string, ScopeRights>();
-  /** New resources are sent in this order, by `makeRank`; `#pumpRemovals` has an order of its own. */
+  /** Subscriptions in the order in which new resources are sent (`makeRank`); `#pumpRemovals` has its own order. */
   #subscriptions: Subscription[] = [];
   #node: XdsNode | undefined;
   #names = 0;
@@ -116,7 +116,7 @@ export class DiscoveryStream {
     return this.#node?.id ?? "";
   }
 
-  /** To be asked about again from time to time; the answers go to `decide`. */
+  /** Rights to ask about again periodically; the answers are passed to `decide`. */
   get scopes(): readonly string[] {
     return [...this.#rights].flatMap(([collection, rights]) =>
       rights.decided.map((scope) => rightName(collection, scope)),
@@ -127,7 +127,7 @@ export class DiscoveryStream {
     if (!this.#isClosed) this.#deps.wake();
   }
 
-  /** It is time for heartbeats; those of last time that the client did not take yet are enough. */
+  /** Starts heartbeats. Unsent heartbeats of the last time are not started again. */
   beat(): void {
     for (const one of this.#subscriptions) {
       if (one.form.heartbeat !== undefined && !one.hasAdditions)
@@ -136,14 +136,14 @@ export class DiscoveryStream {
     this.wake();
   }
 
-  /** A message of the client. Throws ProtobufError and StreamEndError. */
+  /** Takes a message of the client. @throws ProtobufError, StreamEndError. */
   receive(bytes: Uint8Array): void {
     if (this.#isDelta) this.#receiveDelta(readDeltaRequest(bytes));
     else this.#receiveState(readStateRequest(bytes));
     this.wake();
   }
 
-  /** Throws StreamEndError when the client lost a right. */
+  /** Takes the answer about a right. @throws StreamEndError when the client lost it. */
   decide(right: string, isAllowed: boolean): void {
     if (this.#isClosed) return;
     const { collection, scope } = readRight(right);
@@ -155,7 +155,7 @@ export class DiscoveryStream {
     this.wake();
   }
 
-  /** Sends what there is to send and may be sent. Throws StreamEndError. */
+  /** Sends everything that is due and allowed. @throws StreamEndError. */
   pump(): void {
     if (this.#isClosed || this.#rights.values().some((rights) => rights.isOpen)) return;
     for (const { followsAll, table } of this.#subscriptions) {
@@ -185,12 +185,12 @@ export class DiscoveryStream {
     const { typeUrl, subscribe, unsubscribe, versions } = request;
     const { one, isFirst } = this.#subscription(request);
     this.#answered(one, request);
-    // They are held until all of them are compared; a client of ours has no more.
+    // The versions stay in memory until all are compared; a genuine client has no more than this.
     if (versions.size > one.table.size + this.#limits.namesMax) {
       throw new StreamEndError("limit", "versions of more resources than there are");
     }
     const held = isFirst ? versions : new Map<string, string>();
-    // As of old: a client that names nothing at first means everything of these types.
+    // Legacy behaviour: a client that first names nothing subscribes to everything of these types.
     const means = isFirst && subscribe.length === 0 && isWholeSet(typeUrl);
     if (means || subscribe.includes(everything)) this.#followAll(one, held);
     for (const name of subscribe) {
@@ -214,11 +214,11 @@ export class DiscoveryStream {
     else if (one.followsAll) one.unfollowAll();
     for (const name of one.names.keys()) if (!wanted.has(name)) this.#unfollow(one, name);
     for (const name of wanted) if (!one.names.has(name)) this.#follow(one, name, notSent);
-    // A version names a set, and not what of it the client dropped since: it counts where nothing can be dropped.
+    // A version stands for a set, without names that the client dropped since. It is valid if none can be dropped.
     if (isFirst && one.meansAll) one.version = version;
   }
 
-  /** A client of everything that comes back with the version of the same set has all of it. */
+  /** Skips the initial set if a client of everything returns with the version of the same set. */
   #compareHeld(one: Subscription): void {
     if (one.lastNonce !== "" || one.version === "" || one.names.size > 0) return;
     if (currentVersion(one, this) === one.version) one.skipInitial();
@@ -328,7 +328,7 @@ export class DiscoveryStream {
     else this.#sendDelta(one, { fields, removed: [] });
   }
 
-  /** Clusters and endpoints: all that is there has been sent and taken. */
+  /** Whether the client has acknowledged all current clusters and endpoints. */
   #isReferredToTaken(): boolean {
     return this.#subscriptions.every(
       (one) =>
@@ -342,7 +342,7 @@ export class DiscoveryStream {
       .filter((one) => one.removals.size > 0 || one.outstanding !== undefined)
       .sort((a, b) => breakRank(a.table.typeUrl) - breakRank(b.table.typeUrl));
     for (const one of ranked) {
-      // What refers to it may still be with the client.
+      // The client may still have resources that refer to the removed ones.
       if (one.outstanding !== undefined || this.#deps.sink.isFull) return;
       this.#sendRemovals(one);
       if (refersToOthers(one.table.typeUrl) && one.outstanding !== undefined) return;
@@ -353,7 +353,7 @@ export class DiscoveryStream {
     if (this.#isDelta)
       return this.#sendDelta(one, takeRemovals(one, this.#limits.responseBytesMax));
     if (sendsWholeSet(one)) return this.#sendState(one, takeWholeSet(one, this, "removals"));
-    // This protocol has no word for it: the client forgets what nothing refers to.
+    // This protocol has no removals: the client drops resources without references by itself.
     for (const name of one.removals) one.sent(name, undefined);
     one.removals.clear();
   }

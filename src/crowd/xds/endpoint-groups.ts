@@ -14,7 +14,7 @@ export interface PlacedEndpoint extends LoadEndpoint {
   readonly hintedZones: readonly string[];
 }
 
-/** The endpoints of the port with this name, "" for none, each address once. */
+/** The endpoints of the port with this name ("" for the unnamed port), each address once. */
 export function endpointsOfPort(
   slices: readonly EndpointSlice[],
   portName: string,
@@ -28,7 +28,7 @@ export function endpointsOfPort(
       const [address] = endpoint.addresses;
       if (address === undefined) continue;
       const placed = placedEndpoint(endpoint, address, port);
-      // The same address in two slices, while it moves: the healthier one counts.
+      // An address may be in two slices while it moves; the healthier endpoint is used.
       const other = byAddress.get(address);
       if (other === undefined || placed.health < other.health) byAddress.set(address, placed);
     }
@@ -48,12 +48,12 @@ function placedEndpoint(endpoint: Endpoint, address: string, port: number): Plac
   return { address, port, health, zone: endpoint.zone ?? "", hintedZones };
 }
 
-/** Whether clients in different zones are sent different things. */
+/** Whether the endpoints have zone hints, so that clients in different zones get different contents. */
 export function isHinted(endpoints: readonly PlacedEndpoint[]): boolean {
   return endpoints.length > 0 && endpoints.every(({ hintedZones }) => hintedZones.length > 0);
 }
 
-/** `clientZone`: "" where hints do not count. */
+/** Groups endpoints by zone and priority. `clientZone`: "" when hints are to be ignored. */
 export function localitiesOf(
   endpoints: readonly PlacedEndpoint[],
   clientZone: string,

@@ -26,7 +26,7 @@ export function clusterMessage(name: string, isHttp2: boolean): Uint8Array {
     numberField(2, edsType),
     bytesField(3, bytesField(1, fromThisStream)),
     bytesField(4, numberField(1, connectSeconds)),
-    // common_lb_config { locality_weighted_lb_config = 3 }: Envoy reads weights of localities then.
+    // common_lb_config { locality_weighted_lb_config = 3 }: makes Envoy use the weights of localities.
     bytesField(27, bytesField(3, empty)),
     isHttp2 ? http2Options : empty,
   );
@@ -55,10 +55,10 @@ export interface LoadEndpoint {
 }
 
 export interface Locality {
-  /** "": not told. */
+  /** Region of the endpoints; "" or absent: not sent. */
   readonly region?: string;
   readonly zone: string;
-  /** 0 first; the next when too few of the ones before are healthy. */
+  /** Priority, 0 first. The next is used when too few endpoints of those before are healthy. */
   readonly priority: number;
   readonly endpoints: readonly LoadEndpoint[];
 }
@@ -71,7 +71,7 @@ export function loadAssignment(name: string, localities: readonly Locality[]): U
   );
 }
 
-/** LocalityLbEndpoints: locality = 1 { region = 1, zone = 2 }. A locality weighs as many endpoints as it has. */
+/** LocalityLbEndpoints: locality = 1 { region = 1, zone = 2 }. The weight of a locality is its number of endpoints. */
 function localityMessage({ region = "", zone, priority, endpoints }: Locality): Uint8Array {
   return message(
     bytesField(1, message(textField(1, region), textField(2, zone))),
@@ -101,9 +101,9 @@ export function apiListener(name: string, routesName: string): Uint8Array {
   return message(textField(1, name), bytesField(19, bytesField(1, manager)));
 }
 
-/** Envoy's: address = 2, filter_chains = 3 { filters = 3 { name = 1, typed_config = 4 } }; of any port of a host. */
+/** Envoy's Listener: address = 2, filter_chains = 3 { filters = 3 { name = 1, typed_config = 4 } }; accepts any port in a host. */
 export function socketListener(name: string, routesName: string, port: number): Uint8Array {
-  // strip_any_host_port = 42: routes name hosts without ports.
+  // strip_any_host_port = 42: routes have hosts without ports.
   const options = message(connectionManager(name, routesName), numberField(42, 1));
   const manager = anyMessage(managerType, options);
   const filter = message(

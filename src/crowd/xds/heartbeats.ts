@@ -5,7 +5,7 @@
 import { contentFor } from "./resource.ts";
 import { notSent, type Subscription, toldAbsent } from "./subscription.ts";
 
-/** Each heartbeat's field. Nothing for a client without times to live. */
+/** Yields the field of each heartbeat; none for a client without support of times to live. */
 export function* heartbeatsOf(of: Subscription, zone: string): Generator<Uint8Array, undefined> {
   const { heartbeat } = of.form;
   if (heartbeat === undefined) return undefined;
@@ -20,7 +20,7 @@ export function* heartbeatsOf(of: Subscription, zone: string): Generator<Uint8Ar
   return undefined;
 }
 
-/** Up to a number of bytes; empty: there are no more. */
+/** Takes heartbeats up to a number of bytes. Empty: there are no more. */
 export function takeHeartbeats(
   beats: Iterator<Uint8Array, undefined>,
   bytesMax: number,

@@ -26,11 +26,11 @@ import { endpointsType } from "./type-urls.ts";
 export const importLabels = {
   service: "multicluster.kubernetes.io/service-name",
   cluster: "multicluster.kubernetes.io/source-cluster",
-  /** Ours (`pilothouse coordinator`): the slice is of the cluster that it is in. */
+  /** Label of Pilothouse (`pilothouse coordinator`): the slice is from the cluster that it is in. */
   local: "regions.pilothouse.dev/local",
 } as const;
 
-/** A ServiceImport as far as it is read. */
+/** The fields of a ServiceImport that are read. */
 export interface ImportedService {
   readonly namespace: string;
   readonly name: string;
@@ -56,7 +56,7 @@ export function readImport({ metadata = {}, ...object }: AnyObject): ImportedSer
   return { namespace: metadata.namespace ?? "", name: metadata.name ?? "", ports };
 }
 
-/** But for endpoints: a listener, routes and a cluster for each port. */
+/** Resources without endpoints: a listener, routes and a cluster for each port. */
 export function importResources(
   digest: Digest,
   { namespace, name, ports }: ImportedService,
@@ -70,14 +70,14 @@ export function importResources(
 }
 
 interface ImportSources {
-  /** Slices of all clusters. */
+  /** EndpointSlices of all clusters. */
   readonly imported: readonly EndpointSlice[];
   /** The Service of the same name in this cluster, and its own slices. */
   readonly service: Service | undefined;
   readonly own: readonly EndpointSlice[];
 }
 
-/** The endpoints of each port. */
+/** Endpoint resources, one for each port. */
 export function importEndpoints(
   digest: Digest,
   { namespace: scope, name, ports }: ImportedService,
@@ -96,7 +96,7 @@ function localities(port: ImportedPort, sources: ImportSources): readonly Locali
   const clusters = [...byCluster].toSorted(([a], [b]) => compareText(a, b));
   const near: Locality[] = [];
   const far: Locality[] = [];
-  // A client refuses an address that stands twice; networks of two clusters may overlap.
+  // A client refuses duplicate addresses, and the networks of two clusters may overlap.
   const taken = new Set<string>();
   for (const isLocal of [true, false]) {
     for (const [region, slices] of clusters) {
@@ -109,7 +109,7 @@ function localities(port: ImportedPort, sources: ImportSources): readonly Locali
       (isLocal ? near : far).push(...zones);
     }
   }
-  // Priorities have no gap.
+  // Priorities must not have a gap.
   const priority = near.length === 0 ? 0 : 1;
   return [...near, ...far.map((one) => ({ ...one, priority }))];
 }

@@ -22,20 +22,20 @@ import { servicePorts, type TypedResource } from "./service-resources.ts";
 import { allNamespaces } from "./scope-rights.ts";
 import { listenerType, routesType } from "./type-urls.ts";
 
-/** Not a privileged one. */
+/** Port of the listener, not a privileged one. */
 const listenerPort = 8080;
 const anyHost = "*";
 
 type FindService = (namespace: string, name: string) => Service | undefined;
 
-/** What was made of a host, and of which routes: most hosts are as before when an Ingress changes. */
+/** Resources of a host and the routes they were made of. Most hosts stay the same when an Ingress changes. */
 interface HostMade {
   readonly of: string;
   readonly virtualHost: Uint8Array;
   readonly resources: readonly TypedResource[];
 }
 
-/** Makes the resources of all Ingresses, and again only those of hosts that changed. */
+/** Makes the resources of all Ingresses; after a change, only those of changed hosts. */
 export class IngressMapping {
   readonly #digest: Digest;
   #made: ReadonlyMap<string, HostMade> = new Map();
@@ -44,7 +44,7 @@ export class IngressMapping {
     this.#digest = digest;
   }
 
-  /** Nothing without an Ingress. */
+  /** Returns the resources; none without an Ingress. */
   resources(ingresses: readonly Ingress[], find: FindService): readonly TypedResource[] {
     const hosts = virtualHosts(ingresses, find);
     this.#made = new Map(hosts.map((host) => [host.name, this.#host(host)]));
@@ -69,7 +69,7 @@ export class IngressMapping {
     return { of, virtualHost: virtualHost(host), resources: this.#apiResources(host) };
   }
 
-  /** For clients without a proxy. A Service's name is its own, and no Ingress can take it. */
+  /** Resources for clients without a proxy. An Ingress cannot take the name of a Service. */
   #apiResources(host: VirtualHost): readonly TypedResource[] {
     const name = `${host.name}:80`;
     if (host.name.startsWith(anyHost) || namespaceOfName(name) !== "") return [];
@@ -86,7 +86,7 @@ export class IngressMapping {
   }
 }
 
-/** One for each host; where two Ingresses say the same, the older one counts, then the first by name. */
+/** One virtual host per host. Of equal rules the older Ingress wins, then the first by name. */
 function virtualHosts(ingresses: readonly Ingress[], find: FindService): readonly VirtualHost[] {
   const routes = new Map<string, Route[]>();
   const add = (host: string, added: readonly Route[]): void => {
@@ -118,7 +118,7 @@ function byAge(a: Ingress, b: Ingress): number {
   return compareText(key(a), key(b));
 }
 
-/** With any port too. */
+/** Domains of a host, also with any port. */
 function domainsOf(host: string): readonly string[] {
   return host.startsWith(anyHost) ? [host] : [host, `${host}:*`];
 }
@@ -137,7 +137,7 @@ function routeTo(kind: "path" | "prefix", text: string, cluster: string): Route 
   return { match: { kind, text }, action: forwardTo(cluster) };
 }
 
-/** The sort is stable: of two that match alike the one that came first stays first. */
+/** Sorts routes, longer first. The sort is stable: of equal matches the earlier one stays first. */
 function ordered(routes: readonly Route[]): readonly Route[] {
   const isExact = ({ match }: Route): number => (match.kind === "path" ? 0 : 1);
   return routes.toSorted(

@@ -1,7 +1,7 @@
 /** The limits of streams and tables; the relay decides them. */
 
 export interface RightsLimits {
-  /** Namespaces of one stream that are asked about. */
+  /** Maximum number of namespaces per stream whose rights are asked for. */
   readonly scopesMax: number;
 }
 
@@ -9,13 +9,13 @@ export interface StreamLimits extends RightsLimits {
   readonly namesMax: number;
   readonly nameLengthMax: number;
   readonly typesMax: number;
-  /** Of a delta response; what is left follows in the next. */
+  /** Maximum bytes of a delta response; the rest follows in the next. */
   readonly responseBytesMax: number;
 }
 
 export interface TableLimits {
-  /** Changes that are remembered for those who follow everything. */
+  /** Number of changes kept for subscriptions to everything. */
   readonly changesMax: number;
-  /** Contents of deleted resources that are remembered. */
+  /** Number of contents of deleted resources that are kept. */
   readonly formerMax: number;
 }

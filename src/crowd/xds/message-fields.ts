@@ -18,7 +18,7 @@ export function message(...fields: readonly Uint8Array[]): Uint8Array {
   return fields.length === 1 ? (fields[0] as Uint8Array) : concatBytes(fields);
 }
 
-/** uint32, int32 >= 0, enum or bool. */
+/** Encodes a uint32, int32 >= 0, enum or bool. */
 export function numberField(field: number, value: number): Uint8Array {
   assert(value >= 0 && value <= 0xffff_ffff, "a number that is no uint32", { field, value });
   if (value === 0) return nothing;
@@ -32,12 +32,12 @@ export function textField(field: number, value: string): Uint8Array {
   return value === "" ? nothing : bytesField(field, encoder.encode(value));
 }
 
-/** Repeated strings are written even when empty. */
+/** Encodes repeated strings; they are written even when empty. */
 export function textFields(field: number, values: readonly string[]): Uint8Array {
   return concatBytes(values.map((value) => bytesField(field, encoder.encode(value))));
 }
 
-/** Bytes, or an embedded message. */
+/** Encodes bytes or an embedded message. */
 export function bytesField(field: number, value: Uint8Array): Uint8Array {
   const tag = field * 8 + bytesType;
   const headLength = varintLength(tag) + varintLength(value.length);
@@ -47,7 +47,7 @@ export function bytesField(field: number, value: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** google.protobuf.Any: type_url = 1, value = 2. */
+/** Encodes a google.protobuf.Any: type_url = 1, value = 2. */
 export function anyMessage(typeUrl: string, value: Uint8Array): Uint8Array {
   return message(textField(1, typeUrl), bytesField(2, value));
 }
@@ -58,7 +58,7 @@ function varintLength(value: number): number {
   return length;
 }
 
-/** @returns the place after it. */
+/** @returns the position after the varint. */
 function writeVarint(bytes: Uint8Array, start: number, value: number): number {
   let [at, left] = [start, value];
   for (; left >= 0x80; left = Math.floor(left / 128)) bytes[at++] = (left % 128) | 0x80;

@@ -15,7 +15,7 @@ export type Protocol = "delta" | "state";
 
 export interface ResourceForm {
   field(content: Content): Uint8Array;
-  /** Undefined: without a time to live there are no heartbeats. */
+  /** Encodes a heartbeat. Undefined: there is no time to live, and so no heartbeats. */
   readonly heartbeat: ((name: string, version: string) => Uint8Array) | undefined;
 }
 
@@ -29,7 +29,7 @@ const plain: Readonly<Record<Protocol, ResourceForm>> = {
 export class ResourceForms {
   readonly #timed: ResourceForm | undefined;
 
-  /** `ttlMs` 0: nobody is given one. */
+  /** `ttlMs`: time to live of resources; 0 for none. */
   constructor(ttlMs: number) {
     if (ttlMs > 0) this.#timed = timedForm(bytesField(6, durationOf(ttlMs)));
   }
@@ -40,9 +40,9 @@ export class ResourceForms {
   }
 }
 
-/** Field 2 of a delta response: Resource { version = 1, resource = 2, name = 3, ttl = 6 }. */
+/** Form with a time to live, field 2 of a delta response: Resource { version = 1, resource = 2, name = 3, ttl = 6 }. */
 function timedForm(ttl: Uint8Array): ResourceForm {
-  // Made once for all streams.
+  // Fields by content, made once for all streams.
   const made = new WeakMap<Content, Uint8Array>();
   return {
     field(content) {
@@ -57,7 +57,7 @@ function timedForm(ttl: Uint8Array): ResourceForm {
   };
 }
 
-/** What is in a field: behind its tag, of one byte, and its length. */
+/** Content of a field: the bytes after its one-byte tag and its length. */
 function innerOf(field: Uint8Array): Uint8Array {
   let at = 1;
   while ((field[at] ?? 0) >= 0x80) at++;

@@ -28,12 +28,12 @@ import { endpointResources, serviceResources, type TypedResource } from "./servi
 import { clusterType, endpointsType, listenerType, routesType } from "./type-urls.ts";
 
 const serviceLabel = "kubernetes.io/service-name";
-/** What the mapping reads of an object's labels. */
+/** Labels that the mapping reads. */
 const readLabels = [serviceLabel, ...Object.values(importLabels)];
-/** What is made of a Service alone. */
+/** Types of the resources that are made of a Service alone. */
 const serviceTypes = [clusterType, listenerType, routesType];
 
-/** What one source of resources has put into a table: type and name. */
+/** Type and name of each resource that one source has put into a table. */
 type Made = readonly (readonly [typeUrl: string, name: string])[];
 
 export class ResourceMaker {
@@ -51,7 +51,7 @@ export class ResourceMaker {
   readonly #gatewayMapping: GatewayMapping;
   #gateways: GatewayMade = { resources: [], mesh: new Map(), http2: new Set(), problems: [] };
   #ingressesChanged = false;
-  /** Services that Ingresses name. */
+  /** Keys of the Services that Ingresses name. */
   #ingressServices: ReadonlySet<string> = new Set();
   readonly #made = new Map<string, Made>();
 
@@ -65,7 +65,7 @@ export class ResourceMaker {
     );
   }
 
-  /** Of a type that is not served: empty, and of its asker alone. */
+  /** Returns the table of a type. A type that is not served gets a new, empty table. */
   table(typeUrl: string): ResourceTable {
     return this.#tables.get(typeUrl) ?? new ResourceTable(typeUrl, this.#limits);
   }
@@ -74,12 +74,12 @@ export class ResourceMaker {
     return [...this.#tables.values()];
   }
 
-  /** What of routes is not served, and why. */
+  /** Parts of routes that are not served, with the reasons. */
   get problems(): readonly string[] {
     return this.#gateways.problems;
   }
 
-  /** Keys are `namespace/name`; undefined: deleted. */
+  /** Sets a Service. `key` is `namespace/name`; `service` is undefined when it was deleted. */
   service(key: string, service: Service | undefined): void {
     put(this.#services, key, service);
     this.#changedServices.add(key);
@@ -88,7 +88,7 @@ export class ResourceMaker {
     this.#gatewayMapping.serviceChanged(key);
   }
 
-  /** A ServiceImport. */
+  /** Sets a ServiceImport; `object` is undefined when it was deleted. */
   serviceImport(key: string, object: AnyObject | undefined): void {
     if (object === undefined) this.#imports.delete(key);
     else this.#imports.set(key, readImport(object));
@@ -113,7 +113,7 @@ export class ResourceMaker {
     this.#gatewayMapping.set(kind, key, object);
   }
 
-  /** All routes of Gateways and Services are to be made anew: some 20 ms for a thousand of them. */
+  /** Whether all routes of Gateways and Services must be remade: about 20 ms for a thousand of them. */
   get areRoutesChanged(): boolean {
     return this.#gatewayMapping.isChanged;
   }
@@ -124,7 +124,7 @@ export class ResourceMaker {
     this.settleObjects();
   }
 
-  /** All but what routes of Gateways and Services make. */
+  /** Updates all resources except the routes of Gateways and Services. */
   settleObjects(): void {
     for (const key of this.#changedServices) {
       const service = this.#services.get(key);
@@ -163,7 +163,7 @@ export class ResourceMaker {
     });
   }
 
-  /** Services whose routes or protocol changed with it are made anew after. */
+  /** Remakes the routes, and marks the Services whose routes or protocol changed. */
   #settleGateways(): void {
     const before = this.#gateways;
     const find: FindService = (namespace, name) => this.#services.get(`${namespace}/${name}`);
@@ -195,7 +195,7 @@ export class ResourceMaker {
     this.#replace("ingresses", made);
   }
 
-  /** What `source` made before and does not make now goes. */
+  /** Sets the resources of `source`, and deletes those that it no longer makes. */
   #replace(source: string, resources: readonly TypedResource[]): void {
     const kept = new Set(resources.map(({ typeUrl, name }) => `${typeUrl} ${name}`));
     for (const resource of resources) this.table(resource.typeUrl).set(resource);
@@ -216,7 +216,7 @@ function put<T extends KubeObject>(map: Map<string, T>, key: string, value: T | 
   else map.set(key, { ...value, metadata: keptMetadata(value) });
 }
 
-/** What the mapping reads: managed fields and annotations are often the larger part of an object. */
+/** Metadata that the mapping reads. Managed fields and annotations, often most of an object, are dropped. */
 function keptMetadata({ metadata = {} }: KubeObject): ObjectMeta {
   const { name = "", namespace = "", labels, creationTimestamp = "" } = metadata;
   const kept = readLabels.flatMap((label) => {

@@ -5,12 +5,12 @@
  */
 
 const serviceSuffix = ".svc.cluster.local";
-/** Of services imported from other clusters (KEP-1645). */
+/** Suffix of services imported from other clusters (KEP-1645). */
 const importSuffix = ".svc.clusterset.local";
-/** Of Envoy's listener for Ingresses, and its routes. */
+/** Name of Envoy's listener for Ingresses, and of its routes. */
 export const ingressName = "ingress-http";
 
-/** Of Envoy's listener for all Gateways that listen at that port, and its routes. */
+/** Name of Envoy's listener for all Gateways with that port, and of its routes. */
 export function gatewayListenerName(port: number): string {
   return `gateway-${port}`;
 }
@@ -23,24 +23,24 @@ export function importPortName(name: string, namespace: string, port: number): s
   return `${name}.${namespace}${importSuffix}:${port}`;
 }
 
-/** A cluster without endpoints, for that namespace's readers. No Service has this port. */
+/** Name of a cluster without endpoints, for readers of that namespace. No Service has this port. */
 export function nowhereName(namespace: string): string {
   return servicePortName("nowhere", namespace, 0);
 }
 
-/** The namespace of a service port's name; "": it is another name. */
+/** Namespace in the name of a service's port; "" for any other name. */
 export function namespaceOfName(name: string): string {
   const [, namespace = ""] = labelsOfName(name);
   return namespace;
 }
 
-/** `namespace/name` of the Service, or the ServiceImport, of a port's name. */
+/** Key `namespace/name` of the Service or ServiceImport in a port's name. */
 export function serviceKeyOfName(name: string): string {
   const [service = "", namespace = ""] = labelsOfName(name);
   return `${namespace}/${service}`;
 }
 
-/** The Service, or ServiceImport, and its namespace; empty: it is another name. */
+/** Name and namespace of the Service or ServiceImport in a port's name; empty for any other name. */
 function labelsOfName(name: string): readonly string[] {
   const colon = name.lastIndexOf(":");
   const host = colon < 0 ? name : name.slice(0, colon);

@@ -11,9 +11,9 @@ import type { TableLimits } from "./limits.ts";
 import type { Content, Resource } from "./resource.ts";
 
 export interface Follower {
-  /** A resource that it named is set or deleted. */
+  /** Called when a resource that the follower named is set or deleted. */
   changed(name: string): void;
-  /** A listed resource is set or deleted. */
+  /** Called when a listed resource is set or deleted. */
   listChanged(): void;
 }
 
@@ -31,7 +31,7 @@ export class ResourceTable {
   /** Names of the changes `#sequence - #changes.length + 1` to `#sequence`. */
   #changes: string[] = [];
   #sequence = 0;
-  /** What deleted resources held. */
+  /** Last contents of deleted resources. */
   readonly #former = new Map<string, Content>();
 
   constructor(typeUrl: string, limits: TableLimits) {
@@ -43,7 +43,7 @@ export class ResourceTable {
     return this.#entries.size;
   }
 
-  /** The newest change of a listed resource. */
+  /** Sequence number of the newest change of a listed resource. */
   get sequence(): number {
     return this.#sequence;
   }
@@ -52,12 +52,12 @@ export class ResourceTable {
     return this.#entries.get(name)?.resource;
   }
 
-  /** What it held before it was deleted, if that is known. */
+  /** Returns the content of a deleted resource, if it is still known. */
   former(name: string): Content | undefined {
     return this.#former.get(name);
   }
 
-  /** Returns at once when the content is as before. */
+  /** Sets a resource. Does nothing when the content is unchanged. */
   set(resource: Resource): void {
     const { name } = resource;
     const before = this.#entries.get(name)?.resource;
@@ -87,7 +87,7 @@ export class ResourceTable {
     this.#tell(name, before);
   }
 
-  /** Every listed resource that has not changed since `sequence`; it goes on while resources are set. */
+  /** Yields the listed resources without a change since `sequence`, even while resources are being set. */
   *listedUntil(sequence: number): Generator<Resource, undefined> {
     for (const { resource, changedAt } of this.#entries.values()) {
       if (resource.isListed && changedAt <= sequence) yield resource;
@@ -100,7 +100,7 @@ export class ResourceTable {
     return undefined;
   }
 
-  /** Names of what changed after `sequence`, oldest first, repeated ones too; undefined: too long ago to know. */
+  /** Names of the changes after `sequence`, oldest first, with repeats. Undefined: they are no longer known. */
   changesAfter(sequence: number): readonly string[] | undefined {
     const missed = this.#sequence - sequence;
     if (missed > this.#changes.length) return undefined;
@@ -131,7 +131,7 @@ export class ResourceTable {
     this.#sequence++;
     this.#changes.push(name);
     const { changesMax } = this.#limits;
-    // A copy per `changesMax` changes.
+    // Trims the list, which is copied once per `changesMax` changes.
     if (this.#changes.length >= 2 * changesMax) this.#changes = this.#changes.slice(-changesMax);
   }
 
@@ -142,7 +142,7 @@ export class ResourceTable {
   }
 }
 
-/** What a zone is sent may change while the content does not. */
+/** Whether the content differs by zone; that may change while `content` does not. */
 function hasVariants(resource: Resource | undefined): boolean {
   return resource?.contentIn !== undefined;
 }

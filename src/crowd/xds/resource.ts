@@ -6,28 +6,28 @@
 import { anyMessage } from "./message-fields.ts";
 import { deltaResource, stateResource } from "./discovery-messages.ts";
 
-/** 128 bits of a cryptographic hash: pure rooms have none of their own. */
+/** A cryptographic hash of 128 bits, passed in because pure rooms have none. */
 export type Digest = (bytes: Uint8Array) => bigint;
 
 export interface Content {
-  /** Of the bytes and the name: versions of a set are sums of them. */
+  /** Digest of the bytes and the name; versions of sets are sums of digests. */
   readonly digest: bigint;
   readonly version: string;
-  /** The field of a response with the state of the world, and of a delta response. */
+  /** The encoded resource, for a response with the state of the world and for a delta response. */
   readonly stateField: Uint8Array;
   readonly deltaField: Uint8Array;
 }
 
 export interface Resource {
   readonly name: string;
-  /** The namespace whose readers may read it; "": only readers of all namespaces. */
+  /** Namespace whose readers may read the resource; "" for readers of all namespaces only. */
   readonly scope: string;
-  /** Further namespaces that it tells of: a reader must be able to read them too. */
+  /** Further namespaces that the content reveals; a reader must be able to read them too. */
   readonly alsoOf?: readonly string[];
-  /** Sent to clients that subscribe to everything; others must name it. */
+  /** Whether clients that subscribe to everything get it; other resources must be named. */
   readonly isListed: boolean;
   readonly content: Content;
-  /** What a client in that zone is sent instead. */
+  /** Returns the content for clients in a zone, in place of `content`. */
   readonly contentIn?: (zone: string) => Content;
 }
 
@@ -45,7 +45,7 @@ export function contentOf(
   return { digest: sum, version, stateField: stateResource(any), deltaField };
 }
 
-/** Of one content, or of a set: the sum of its digests. */
+/** Version of one content (its digest), or of a set (the sum of its digests). */
 export function versionText(digest: bigint): string {
   return digest.toString(16).padStart(32, "0");
 }

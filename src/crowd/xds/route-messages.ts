@@ -9,13 +9,13 @@ import { bytesField, message, numberField, textField, textFields } from "./messa
 
 export interface TextMatch {
   readonly kind: "exact" | "regex";
-  /** Of the header or query parameter. */
+  /** Name of the header or query parameter. */
   readonly name: string;
   readonly text: string;
 }
 
 export interface RouteMatch {
-  /** `path`: exactly it; `prefix`: what begins with these characters; `regex`: all of the path, RE2. */
+  /** `path`: equal to the text; `prefix`: begins with the text; `regex`: RE2 for the whole path. */
   readonly kind: "path" | "prefix" | "regex";
   readonly text: string;
   readonly headers?: readonly TextMatch[];
@@ -50,13 +50,13 @@ export interface Mirroring {
 
 interface Forwarding {
   readonly kind: "forward";
-  /** At least one; weights add up to more than zero. */
+  /** At least one cluster; the sum of weights is above zero. */
   readonly clusters: readonly WeightedCluster[];
   readonly host?: string;
   readonly path?: PathChange;
-  /** 0: none. Absent: the proxy's own. */
+  /** Timeout in ms; 0 for none. Absent: the proxy's default. */
   readonly timeoutMs?: number;
-  /** Proxyless gRPC reads it instead of the other. */
+  /** Timeout that proxyless gRPC reads in place of `timeoutMs`. */
   readonly streamMs?: number;
   readonly mirrors?: readonly Mirroring[];
 }
@@ -86,14 +86,14 @@ export interface VirtualHost {
   readonly routes: readonly Route[];
 }
 
-/** There is no such cluster: a share of requests that goes to it is answered with 500. */
+/** Name of a cluster that does not exist: requests routed to it are answered with 500. */
 export const refusedCluster = "refused-backend";
 
 export function forwardTo(cluster: string): Forwarding {
   return { kind: "forward", clusters: [{ cluster, weight: 1 }] };
 }
 
-/** config/route/v3/route.proto RouteConfiguration: name = 1, virtual_hosts = 2, each as `virtualHost` makes it. */
+/** config/route/v3/route.proto RouteConfiguration: name = 1, virtual_hosts = 2, each made by `virtualHost`. */
 export function routeConfiguration(name: string, hosts: readonly Uint8Array[]): Uint8Array {
   return message(textField(1, name), ...hosts.map((host) => bytesField(2, host)));
 }
@@ -202,7 +202,7 @@ function mirrorMessage({ cluster, millionths }: Mirroring): Uint8Array {
   return message(textField(1, cluster), bytesField(3, bytesField(1, ofMillion)));
 }
 
-/** All of the path, not its query. */
+/** RegexMatchAndSubstitute that replaces the whole path, without its query. */
 function wholePath(text: string): Uint8Array {
   const pattern = regexMatcher("^/.*$");
   return message(bytesField(1, pattern), textField(2, text.replaceAll("\\", "\\\\")));
@@ -263,7 +263,10 @@ function changeFields(
   ];
 }
 
-/** HeaderValueOption: header = 1 { key = 1, value = 2 }, append_action = 3, keep_empty_value = 4. A percent sign begins a command. */
+/**
+ * HeaderValueOption: header = 1 { key = 1, value = 2 }, append_action = 3, keep_empty_value = 4. Escapes percent
+ * signs, which begin a command.
+ */
 function headerOption([name, value]: readonly [string, string], action: number): Uint8Array {
   const header = message(textField(1, name), textField(2, value.replaceAll("%", "%%")));
   return message(bytesField(1, header), numberField(3, action), numberField(4, 1));

@@ -7,10 +7,10 @@
 import type { RightsLimits } from "./limits.ts";
 import { StreamEndError } from "./stream-end.ts";
 
-/** Readers of every namespace. */
+/** Scope of readers of all namespaces. */
 export const allNamespaces = "";
 
-/** Of a collection, "" for what clusters and routes are made of, in a scope. Neither has a space. */
+/** Name of a right: a collection ("" for the objects of clusters and routes) in a scope. Neither has a space. */
 export function rightName(collection: string, scope: string): string {
   return collection === "" ? scope : `${collection} ${scope}`;
 }
@@ -26,10 +26,10 @@ export class ScopeRights {
   readonly #ask: (scope: string) => void;
   readonly #verdicts = new Map<string, boolean>();
   readonly #open = new Set<string>();
-  /** Namespaces to ask about if the client may not see all. */
+  /** Namespaces to ask about if the client may not see all of them. */
   readonly #wanted = new Set<string>();
 
-  /** `ask`: its answer comes by `decide`, later. */
+  /** `ask`: asks for a right; the answer is passed to `decide` later. */
   constructor(limits: RightsLimits, ask: (scope: string) => void) {
     this.#limits = limits;
     this.#ask = ask;
@@ -47,12 +47,12 @@ export class ScopeRights {
     return this.seesAll || this.#verdicts.get(scope) === true;
   }
 
-  /** What was asked and answered: to be asked again from time to time. */
+  /** Scopes with an answer, to be asked about again periodically. */
   get decided(): readonly string[] {
     return this.seesAll ? [allNamespaces] : [...this.#verdicts.keys()];
   }
 
-  /** Asks what is not known yet. Throws StreamEndError at the limit. */
+  /** Asks about a scope unless that has been done. @throws StreamEndError at the limit. */
   need(scope: string): void {
     if (this.seesAll || this.#wanted.has(scope)) return;
     if (this.#wanted.size >= this.#limits.scopesMax) {
@@ -65,12 +65,12 @@ export class ScopeRights {
     else this.#question(scope);
   }
 
-  /** As `need`; at the limit the scope stays unseen. */
+  /** Like `need`, but at the limit the scope stays hidden. */
   want(scope: string): void {
     if (this.#wanted.size < this.#limits.scopesMax) this.need(scope);
   }
 
-  /** @returns "ended" when a right that was there is gone, "granted" when a new one is. */
+  /** @returns "ended" when an existing right was lost, "granted" when a refused right was granted. */
   decide(scope: string, isAllowed: boolean): "ended" | "granted" | "same" {
     this.#open.delete(scope);
     const before = this.#verdicts.get(scope);

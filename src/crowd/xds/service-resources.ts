@@ -1,4 +1,4 @@
-/** A Service and its EndpointSlices as resources: a pure function of them. */
+/** Makes the resources of a Service and its EndpointSlices; a pure function. */
 import type { EndpointSlice, Service, ServicePort } from "#api/gen/types.ts";
 import { endpointsOfPort, isHinted, localitiesOf } from "./endpoint-groups.ts";
 import { apiListener, clusterMessage, loadAssignment } from "./envoy-messages.ts";
@@ -11,9 +11,9 @@ export interface TypedResource extends Resource {
   readonly typeUrl: string;
 }
 
-/** Zones that are told apart; clients in further ones are sent what hints do not change. */
+/** Maximum number of zones with contents of their own; clients in further zones get contents without hints. */
 const zonesMax = 64;
-/** KEP-3726, and what gRPC servers used before. */
+/** Protocols of KEP-3726, and those that gRPC servers used before. */
 const http2Protocols: ReadonlySet<string> = new Set(["kubernetes.io/h2c", "grpc", "http2", "h2c"]);
 
 export function servicePorts({ spec }: Service): readonly ServicePort[] {
@@ -26,13 +26,13 @@ interface MeshRouting {
   readonly namespaces: readonly string[];
 }
 
-/** What routes make of a Service's ports, by name. */
+/** Effects of routes on a Service's ports, by name of the port. */
 interface PortRouting {
   readonly mesh: ReadonlyMap<string, MeshRouting>;
   readonly http2: ReadonlySet<string>;
 }
 
-/** But for endpoints: a listener, routes and a cluster for each port. */
+/** Resources without endpoints: a listener, routes and a cluster for each port. */
 export function serviceResources(
   digest: Digest,
   service: Service,
@@ -50,7 +50,7 @@ interface ServedPort {
   readonly portName: string;
   readonly scope: string;
   readonly isHttp2: boolean;
-  /** Absent: everything goes to the port itself. */
+  /** Routes of the port. Absent: all requests go to the port itself. */
   readonly routing?: MeshRouting | undefined;
 }
 
@@ -58,7 +58,7 @@ export function speaksHttp2(appProtocol = ""): boolean {
   return http2Protocols.has(appProtocol);
 }
 
-/** A listener, routes and a cluster of that name. */
+/** Makes a listener, routes and a cluster with the port's name. */
 export function portResources(
   digest: Digest,
   { portName, scope, isHttp2, routing }: ServedPort,
@@ -81,7 +81,7 @@ function routesToOne(name: string): Uint8Array {
   return routeConfiguration(name, [virtualHost({ name, domains: ["*"], routes: [all] })]);
 }
 
-/** The endpoints of each port. */
+/** Endpoint resources, one for each port. */
 export function endpointResources(
   digest: Digest,
   service: Service,

@@ -1,17 +1,17 @@
-/** EndpointSlices by the key of the service that a label of theirs names. */
+/** EndpointSlices, indexed by the key of the service that one of their labels names. */
 import type { EndpointSlice } from "#api/gen/types.ts";
 
 export class SliceIndex {
   readonly #label: string;
   readonly #slices = new Map<string, EndpointSlice>();
-  /** Keys of slices by key of service. */
+  /** Keys of slices. By key: that of the service. */
   readonly #keys = new Map<string, Set<string>>();
 
   constructor(label: string) {
     this.#label = label;
   }
 
-  /** Undefined: deleted. @returns the services whose slices changed. */
+  /** Sets a slice; undefined when it was deleted. @returns the services whose slices changed. */
   set(key: string, slice: EndpointSlice | undefined): readonly string[] {
     const before = this.#serviceOf(this.#slices.get(key));
     const after = this.#serviceOf(slice);
@@ -24,7 +24,7 @@ export class SliceIndex {
     return [before, after].filter((one) => one !== undefined);
   }
 
-  /** In an order that depends on names alone. */
+  /** Slices of a service, sorted by name, so that the order depends on names alone. */
   of(service: string): readonly EndpointSlice[] {
     const keys = [...(this.#keys.get(service) ?? [])].sort();
     return keys.flatMap((key) => this.#slices.get(key) ?? []);

@@ -11,7 +11,7 @@ import { addDigests, type Content, contentFor, versionText } from "./resource.ts
 import { notSent, type Subscription } from "./subscription.ts";
 import { isWholeSet } from "./type-urls.ts";
 
-/** Where the client is. */
+/** Zone of the client. */
 interface Zoned {
   readonly zone: string;
 }
@@ -25,7 +25,7 @@ export function sendsWholeSet(of: Subscription): boolean {
   return of.followsAll || isWholeSet(of.table.typeUrl);
 }
 
-/** The version of what the client is to have. */
+/** Version of the set that the client should have. */
 export function currentVersion(of: Subscription, viewer: Zoned): string {
   return wholeSet(of, viewer, false).version;
 }
@@ -51,7 +51,7 @@ export function takeWholeSet(
   return isAsked || parts.version !== of.version ? parts : undefined;
 }
 
-/** Undefined: nothing changed. What is gone cannot be said. */
+/** @returns undefined when nothing changed. This response cannot report removals. */
 export function takeChanged(of: Subscription, viewer: Zoned): StateParts | undefined {
   const fields: Uint8Array[] = [];
   for (const name of of.additions) {
@@ -88,7 +88,7 @@ function wholeSet(of: Subscription, viewer: Zoned, withFormer: boolean): StatePa
   return { version: versionText(digest), fields };
 }
 
-/** One for all who follow everything, while it is as it is. What differs by zone is not kept. */
+/** Encoded sets for all clients of everything, until the table changes. Sets that differ by zone are not kept. */
 const listedSets = new WeakMap<ResourceTable, ListedSet>();
 
 function listedSet(table: ResourceTable, zone: string): ListedSet {

@@ -1,4 +1,4 @@
-/** Why a stream is ended by the server; its transport has a code for each. */
+/** Reason why the server ends a stream; its transport has a code for each. */
 type StreamEndReason = "invalid" | "limit" | "forbidden" | "behind";
 
 export class StreamEndError extends Error {

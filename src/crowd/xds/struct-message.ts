@@ -7,10 +7,10 @@
  */
 import { bytesField, message, textField } from "./message-fields.ts";
 
-/** Four messages a level: readers of protobuf take a hundred. */
+/** Maximum depth. A level takes four messages, and readers of protobuf accept a hundred. */
 const depthMax = 24;
 
-/** Undefined: it is too deep for readers. */
+/** Encodes an object as a Struct. @returns undefined when it is too deep for readers. */
 export function structMessage(object: object, depth = 0): Uint8Array | undefined {
   if (depth > depthMax) return undefined;
   const entries: Uint8Array[] = [];
@@ -23,7 +23,7 @@ export function structMessage(object: object, depth = 0): Uint8Array | undefined
   return message(...entries);
 }
 
-/** A oneof's member is written even when it is zero. */
+/** Encodes a value. A oneof's member is written even when it is zero. */
 function valueMessage(value: unknown, depth: number): Uint8Array | undefined {
   switch (typeof value) {
     case "string":

@@ -12,23 +12,23 @@ import type { ResourceTable, Follower } from "./resource-table.ts";
 import type { ResourceForm } from "./resource-forms.ts";
 import { type Content, contentFor, type Resource } from "./resource.ts";
 
-/** A client of these subscribes to every listed resource. */
+/** Name by which a client subscribes to all listed resources. */
 export const everything = "*";
-/** What a named resource is to the client, if not a version that it holds. */
+/** State of a named resource whose version the client does not hold. */
 export const notSent = "";
 export const toldAbsent = "absent";
 
-/** What the stream knows of its client. */
+/** The stream's view of its client. */
 export interface Viewer {
   readonly zone: string;
   maySee(scope: string): boolean;
-  /** Asks for the right to see it, if there is room; until it is answered nothing is sent. */
+  /** Asks for the right to see a scope, if there is room; nothing is sent until the answer. */
   want(scope: string): void;
-  /** There is something to send. */
+  /** Called when there is something to send. */
   wake(): void;
 }
 
-/** The stream is too far behind to know what changed. */
+/** Thrown when a stream is so far behind that the changes are no longer known. */
 export class TooFarBehindError extends Error {
   constructor(typeUrl: string) {
     super(`too many changes of ${typeUrl} were not taken: connect again`);
@@ -40,27 +40,27 @@ export class Subscription implements Follower {
   readonly table: ResourceTable;
   readonly form: ResourceForm;
   readonly #viewer: Viewer;
-  /** By name: the version that the client holds, `notSent` or `toldAbsent`. */
+  /** Version that the client holds, or `notSent` or `toldAbsent`. By key: name of the resource. */
   readonly names = new Map<string, string>();
   readonly additions = new Set<string>();
   readonly removals = new Set<string>();
-  /** The nonce that is neither acknowledged nor refused yet. */
+  /** Nonce that is neither acknowledged nor refused yet. */
   outstanding: string | undefined;
-  /** "": nothing was sent. */
+  /** Nonce of the last response; "" before the first. */
   lastNonce = "";
-  /** Everything was asked for and nothing of it was answered: an empty answer says that there is nothing. */
+  /** Whether everything was requested and nothing sent yet; then even an empty answer is due. */
   isAsked = false;
-  /** Of the state of the world: no name was ever said, which means everything until one is. */
+  /** State of the world only: whether the client never named a resource, which means everything. */
   meansAll = false;
-  /** Of the state of the world: what was sent last, or what the client came with. */
+  /** State of the world only: the version last sent, or the one that the client came with. */
   version = "";
-  /** Undefined: only what it named. */
+  /** Position in the table's changes. Undefined: the client follows named resources only. */
   #position: number | undefined;
   #initial: Iterator<Resource, undefined> | undefined;
-  /** What the client said that it holds, before all of it is compared. */
+  /** Versions that the client claims to hold, until all of them are compared. */
   #held: Map<string, string> | undefined;
 
-  /** Heartbeats that are still to be sent. */
+  /** Heartbeats that remain to be sent. */
   beats: Iterator<Uint8Array, undefined> | undefined;
 
   constructor(table: ResourceTable, viewer: Viewer, form: ResourceForm) {
@@ -73,12 +73,12 @@ export class Subscription implements Follower {
     return this.#position !== undefined;
   }
 
-  /** Listed resources that the client does not have are still to be sent. */
+  /** Whether listed resources that the client does not have remain to be sent. */
   get isInitial(): boolean {
     return this.#initial !== undefined;
   }
 
-  /** Changes of listed resources are not looked at while a response is outstanding. */
+  /** Whether there may be additions. Changes of listed resources are not read while a response is outstanding. */
   get hasAdditions(): boolean {
     const isBehind = this.#position !== undefined && this.#position < this.table.sequence;
     return isBehind || this.additions.size > 0 || this.#initial !== undefined;
@@ -88,7 +88,7 @@ export class Subscription implements Follower {
     return this.outstanding === undefined && !this.hasAdditions && this.removals.size === 0;
   }
 
-  /** `held`: what the client has already. */
+  /** Follows all listed resources. `held`: versions that the client already has. */
   followAll(held?: ReadonlyMap<string, string>): void {
     if (this.followsAll) return;
     this.table.followAll(this);
@@ -115,13 +115,13 @@ export class Subscription implements Follower {
     return isNew;
   }
 
-  /** @returns whether it was followed. */
+  /** @returns whether the name was followed. */
   unfollow(name: string): boolean {
     if (!this.names.delete(name)) return false;
     this.table.unfollow(name, this);
     this.additions.delete(name);
     this.removals.delete(name);
-    // The client still follows it as one of all, and is sent what it is now.
+    // The client still follows everything, so it gets the resource's current content.
     if (this.followsAll && this.table.get(name)?.isListed !== false) this.additions.add(name);
     return true;
   }
@@ -135,7 +135,7 @@ export class Subscription implements Follower {
     const known = this.names.get(name) ?? toldAbsent;
     const resource = this.table.get(name);
     for (const scope of resource?.alsoOf ?? []) this.#viewer.want(scope);
-    // Whether the client may see it may not be known yet.
+    // The right to see the resource may not be decided yet.
     const isThere = resource !== undefined;
     if (isThere || known === notSent) {
       this.additions.add(name);
@@ -151,7 +151,7 @@ export class Subscription implements Follower {
     this.#viewer.wake();
   }
 
-  /** What the client may see under that name. */
+  /** Content of a resource, if the client may see it. */
   contentOf(name: string): Content | undefined {
     const resource = this.table.get(name);
     if (resource === undefined) return undefined;
@@ -160,7 +160,7 @@ export class Subscription implements Follower {
     return contentFor(resource, this.#viewer.zone);
   }
 
-  /** Sorts the changes of listed resources into additions and removals. Throws TooFarBehindError. */
+  /** Sorts the changes of listed resources into additions and removals. @throws TooFarBehindError. */
   catchUp(): void {
     if (this.#position === undefined || this.#position === this.table.sequence) return;
     const changes = this.table.changesAfter(this.#position);
@@ -174,7 +174,7 @@ export class Subscription implements Follower {
     this.#position = this.table.sequence;
   }
 
-  /** The next listed resource that the client does not have; undefined: there is none left. */
+  /** Returns the next listed resource that the client does not have; undefined after the last. */
   nextInitial(): Content | undefined {
     for (;;) {
       const next = this.#initial?.next();
@@ -191,7 +191,7 @@ export class Subscription implements Follower {
     }
   }
 
-  /** What else the client holds is gone, unless it changed meanwhile. */
+  /** Removes the other resources that the client claims to hold and that do not exist. */
   #endInitial(): void {
     for (const name of this.#held?.keys() ?? []) {
       if (this.table.get(name) === undefined && !this.names.has(name)) this.removals.add(name);
@@ -200,13 +200,13 @@ export class Subscription implements Follower {
     this.#held = undefined;
   }
 
-  /** Of a state of the world: all of it is sent, so nothing is left to walk through. */
+  /** Ends the initial set, because a state of the world contains it completely. */
   skipInitial(): void {
     this.#initial = undefined;
     this.#held = undefined;
   }
 
-  /** Notes what the client is sent under a name. */
+  /** Records the content that the client gets under a name. */
   sent(name: string, content: Content | undefined): void {
     if (this.names.has(name)) this.names.set(name, content?.version ?? toldAbsent);
   }

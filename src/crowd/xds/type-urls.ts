@@ -1,4 +1,4 @@
-/** The types of resources, and the order in which a client learns of them. */
+/** The types of resources, and the order in which clients get them. */
 
 const prefix = "type.googleapis.com/";
 export const clusterType = `${prefix}envoy.config.cluster.v3.Cluster`;
@@ -6,14 +6,14 @@ export const endpointsType = `${prefix}envoy.config.endpoint.v3.ClusterLoadAssig
 export const listenerType = `${prefix}envoy.config.listener.v3.Listener`;
 export const routesType = `${prefix}envoy.config.route.v3.RouteConfiguration`;
 
-/** What is new goes out in this order, so that what is referred to is there first; other types are last. */
+/** Order of additions: a resource is sent before the resources that refer to it. Other types come last. */
 export const servedTypes: readonly string[] = [
   clusterType,
   endpointsType,
   listenerType,
   routesType,
 ];
-/** What is gone goes out in this order, so that what refers to it is gone first; other types are first. */
+/** Order of removals: a resource is removed after the resources that refer to it. Other types come first. */
 const breakOrder: readonly string[] = [listenerType, routesType, endpointsType, clusterType];
 
 export function makeRank(typeUrl: string): number {
@@ -25,7 +25,7 @@ export function breakRank(typeUrl: string): number {
   return breakOrder.indexOf(typeUrl);
 }
 
-/** What others refer to: listeners and routes wait until the client has taken all of it. */
+/** Whether others refer to this type: listeners and routes wait until the client has acknowledged all of it. */
 export function isReferredTo(typeUrl: string): boolean {
   return typeUrl === clusterType || typeUrl === endpointsType;
 }
@@ -45,7 +45,7 @@ export function isWholeSet(typeUrl: string): boolean {
 const structSuffix = "/google.protobuf.Struct";
 const collectionName = /^(?:[a-z0-9.-]+\/)?v[a-z0-9]+\/[a-z0-9.-]+$/;
 
-/** `v1/configmaps` of a type of objects as they are; "": another type. */
+/** Collection of a type of plain objects, such as `v1/configmaps`; "" for any other type. */
 export function collectionOf(typeUrl: string): string {
   if (!typeUrl.endsWith(structSuffix)) return "";
   const collection = typeUrl.slice(0, -structSuffix.length);

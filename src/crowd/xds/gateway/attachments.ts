@@ -27,11 +27,11 @@ interface AttachedListener {
 
 export interface HostEntries {
   readonly hostname: string;
-  /** In the order in which they count. */
+  /** Entries in order of precedence. */
   readonly entries: readonly RouteEntry[];
 }
 
-/** The listeners of each port, and their routes. */
+/** Attaches routes to listeners. @returns the listeners of each port. */
 export function attach(
   gateways: readonly Gateway[],
   routes: readonly RouteObject[],
@@ -55,7 +55,7 @@ function keyOf({ namespace, name }: { readonly namespace: string; readonly name:
   return `${namespace}/${name}`;
 }
 
-/** Of those that conflict the first of the oldest Gateway. */
+/** Listeners without conflicts: of those that conflict, the first of the oldest Gateway. */
 function listenersOf(gateways: readonly Gateway[]): AttachedListener[] {
   const taken = new Set<string>();
   const age = ({ created, namespace, name }: Gateway): string => `${created} ${namespace}/${name}`;
@@ -130,7 +130,7 @@ export function hostsOf(
   return { hosts: hostsCut(sorted, entriesMax), isCut: true };
 }
 
-/** Undefined: there are more. */
+/** @returns undefined when there are more than `entriesMax` entries. */
 function hostsUpTo(
   names: readonly (readonly [string, AttachedListener])[],
   entriesMax: number,
@@ -176,7 +176,7 @@ function entryCount({ rules }: RouteObject): number {
   return rules.reduce((sum, { matches }) => sum + matches.length, 0);
 }
 
-/** By how specific the route's hostname is, then by what the request is matched by. */
+/** Orders entries by how specific the route's hostname is, then by their matches. */
 function orderedEntries(routes: readonly Attached[]): readonly RouteEntry[] {
   const byHostname = Map.groupBy(routes, ({ hostname }) => hostname);
   return [...byHostname]

@@ -19,9 +19,9 @@ export class Backends {
   readonly #grants: ReadonlyMap<string, readonly ReferenceGrant[]>;
   readonly #find: FindService;
   readonly #findImport: FindImport;
-  /** Keys of the Services that were looked at. */
+  /** Keys of the Services and ServiceImports that have been looked up. */
   readonly looked = new Set<string>();
-  /** Of GRPCRoutes: their ports speak HTTP/2 (GEP-1911). */
+  /** Ports that GRPCRoutes lead to and that therefore speak HTTP/2 (GEP-1911). */
   readonly http2 = new Set<string>();
 
   constructor(grants: Iterable<ReferenceGrant>, find: FindService, findImport: FindImport) {
@@ -30,7 +30,7 @@ export class Backends {
     this.#findImport = findImport;
   }
 
-  /** The cluster and its namespace; undefined: nothing can be sent there. */
+  /** Returns the cluster and its namespace. Undefined: the backend cannot be used. */
   resolve(
     route: RouteObject,
     { service, port }: BackendRef,
@@ -48,7 +48,7 @@ export class Backends {
     return { cluster, namespace };
   }
 
-  /** After GEP-1748. */
+  /** Resolves a ServiceImport as in GEP-1748. */
   #resolveImport(
     { kind, namespace }: RouteObject,
     name: string,

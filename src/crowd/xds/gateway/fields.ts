@@ -1,17 +1,17 @@
-/** Reads custom resources: their definition may be another than we know, or let anything through. */
+/** Reads custom resources without trust: their definition may differ or allow anything. */
 import { isRecord } from "#base/is-record.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
 const none: Fields = {};
 
-/** Empty when it is no object. */
+/** Returns the fields of an object; empty if the value is not an object. */
 export function fields(value: unknown): Fields {
-  // Narrowed: what JSON calls an object.
+  // Narrowed to a JSON object.
   return isRecord(value) ? (value as Fields) : none;
 }
 
-/** Empty when it is no list. */
+/** Returns the elements of a list; empty if the value is not a list. */
 export function list(value: unknown): readonly Fields[] {
   return Array.isArray(value) ? value.map(fields) : [];
 }
@@ -24,7 +24,7 @@ export function text(value: unknown, otherwise = ""): string {
   return typeof value === "string" ? value : otherwise;
 }
 
-/** A whole number from 0 on. */
+/** Returns a non-negative integer; undefined for any other value. */
 export function whole(value: unknown): number | undefined {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
 }

@@ -27,14 +27,14 @@ export type GatewayKind = "Gateway" | "HTTPRoute" | "GRPCRoute" | "ReferenceGran
 
 export interface GatewayMade {
   readonly resources: readonly TypedResource[];
-  /** By name of a Service's port. */
+  /** Route configurations by name of a Service's port. */
   readonly mesh: ReadonlyMap<string, MeshRoutes>;
-  /** Names of ports that speak HTTP/2 because a GRPCRoute leads there. */
+  /** Names of ports that speak HTTP/2 because a GRPCRoute leads to them. */
   readonly http2: ReadonlySet<string>;
   readonly problems: readonly string[];
 }
 
-/** Matches of one port, each for each host that it counts for. */
+/** Maximum number of matches of one port, each counted once per host. */
 const entriesMax = 20_000;
 const problemsMax = 64;
 
@@ -44,7 +44,7 @@ export class GatewayMapping {
   readonly #routes = new Map<string, Kept<RouteObject>>();
   readonly #grants = new Map<string, Kept<ReferenceGrant>>();
   readonly #namespaces = new Map<string, Kept<Labels>>();
-  /** By name and port: virtual hosts, with the routes that they were made of. */
+  /** Virtual hosts and the routes they were made of. By key: name and port. */
   #made: ReadonlyMap<string, { readonly of: string; readonly bytes: Uint8Array }> = new Map();
   #mesh: ReadonlyMap<string, MeshRoutes> = new Map();
   #services: ReadonlySet<string> = new Set();
@@ -58,7 +58,7 @@ export class GatewayMapping {
     return this.#isChanged;
   }
 
-  /** `key` is `namespace/name`; undefined: deleted. */
+  /** Sets an object. `key` is `namespace/name`; `object` is undefined when it was deleted. */
   set(kind: GatewayKind, key: string, object: AnyObject | undefined): void {
     switch (kind) {
       case "Gateway":
@@ -75,7 +75,7 @@ export class GatewayMapping {
     }
   }
 
-  /** A Service or a ServiceImport was set or deleted. */
+  /** Call when a Service or a ServiceImport was set or deleted. */
   serviceChanged(key: string): void {
     if (this.#services.has(key)) this.#isChanged = true;
   }
@@ -180,7 +180,7 @@ export class GatewayMapping {
 }
 
 interface Kept<T> {
-  /** What was read, to be compared. */
+  /** JSON of the value, for comparison. */
   readonly text: string;
   readonly value: T;
 }

@@ -19,34 +19,34 @@ export type RouteKind = "HTTPRoute" | "GRPCRoute";
 export interface Identity {
   readonly namespace: string;
   readonly name: string;
-  /** RFC 3339 in UTC, so that its order is that of time. */
+  /** Creation time as RFC 3339 in UTC, so that texts sort by time. */
   readonly created: string;
 }
 
 export interface Listener {
   readonly name: string;
-  /** "*": any. */
+  /** Hostname; "*" for any. */
   readonly hostname: string;
   readonly port: number;
   readonly from: "Same" | "All" | "Selector" | "None";
   readonly selector: LabelSelector;
-  /** Empty: all. */
+  /** Allowed kinds of routes; empty for all. */
   readonly kinds: readonly string[];
 }
 
 export interface Gateway extends Identity {
-  /** Those of protocol HTTP. */
+  /** Listeners of protocol HTTP. */
   readonly listeners: readonly Listener[];
 }
 
 export interface ReferenceGrant {
   readonly namespace: string;
   readonly from: readonly { readonly kind: string; readonly namespace: string }[];
-  /** Services by name; undefined: every one. */
+  /** Names of Services; undefined stands for all. */
   readonly to: readonly (string | undefined)[];
 }
 
-/** As the definition has it; what is beyond is left out. */
+/** Maximum in the definition; further listeners are ignored. */
 const listenersMax = 64;
 
 export function identityOf({ metadata }: AnyObject): Identity {
@@ -80,11 +80,11 @@ function readFrom(from: string): Listener["from"] {
   return from === "Same" || from === "All" || from === "Selector" ? from : "None";
 }
 
-/** One that cannot be read selects nothing. */
+/** Reads a selector; an invalid one selects nothing. */
 function readSelector(selector: unknown): LabelSelector {
   if (selector === undefined) return selectNothing;
   try {
-    // Shape and content are checked by what it is given to, which throws.
+    // The called function checks shape and content, and throws.
     return selectorFromLabelSelector(fields(selector) as LabelSelectorSpec);
   } catch (error) {
     if (error instanceof SelectorError || error instanceof TypeError) return selectNothing;

@@ -5,14 +5,14 @@ const valid = new RegExp(`^(?:\\*\\.)?${label}(?:\\.${label}){0,126}$`);
 const lengthMax = 253;
 export const anyHostname = "*";
 
-/** In lower case; undefined: it is none. */
+/** Returns the hostname in lower case; undefined if it is not valid. */
 export function hostnameOf(text: string): string | undefined {
   if (text.length > lengthMax) return undefined;
   const lower = text.toLowerCase();
   return valid.test(lower) ? lower : undefined;
 }
 
-/** Whether every host of the second is one of the first. */
+/** Whether the pattern includes every host of `hostname`. */
 export function covers(pattern: string, hostname: string): boolean {
   if (pattern === anyHostname || pattern === hostname) return true;
   return pattern.startsWith("*.") && hostname.length > pattern.length - 1
@@ -20,7 +20,7 @@ export function covers(pattern: string, hostname: string): boolean {
     : false;
 }
 
-/** Every pattern that covers a hostname: itself, wildcards of what stands behind its dots, any. */
+/** All patterns that cover a hostname: itself, a wildcard for each of its dots, and any. */
 export function coveringPatterns(hostname: string): readonly string[] {
   const patterns = [hostname];
   const start = hostname.startsWith("*.") ? 2 : 0;
@@ -30,13 +30,13 @@ export function coveringPatterns(hostname: string): readonly string[] {
   return hostname === anyHostname ? patterns : [...patterns, anyHostname];
 }
 
-/** The narrower one; undefined: they have no host in common. */
+/** Returns the narrower of two patterns; undefined if they have no host in common. */
 export function intersection(a: string, b: string): string | undefined {
   if (covers(a, b)) return b;
   return covers(b, a) ? a : undefined;
 }
 
-/** Below zero: `a` is more specific. Without a wildcard first, then the longer. */
+/** Below zero: `a` is more specific. Exact before wildcard, then longer before shorter. */
 export function compareSpecificity(a: string, b: string): number {
   const wild = (hostname: string): number => (hostname.startsWith("*") ? 1 : 0);
   return wild(a) - wild(b) || b.length - a.length;

@@ -13,25 +13,25 @@ import { compareEntries, entriesOf, routesForClients } from "./rule-routes.ts";
 
 export interface MeshRoutes {
   readonly serviceKey: string;
-  /** The routes that it was made of. */
+  /** JSON of the routes that `bytes` was made of. */
   readonly of: string;
-  /** The route configuration; the same array while the routes are the same. */
+  /** The route configuration; the same array as long as the routes are the same. */
   readonly bytes: Uint8Array;
-  /** Of Services that are named in it, but the Service's own: who reads it must be able to read those. */
+  /** Namespaces of the other Services named in it; its readers must be able to read those too. */
   readonly namespaces: readonly string[];
 }
 
-/** Matches for one port of a Service. */
+/** Maximum number of matches for one port of a Service. */
 const entriesMax = 2_000;
 
 interface MeshDeps {
   readonly backends: Backends;
   readonly find: FindService;
-  /** What was made the last time. */
+  /** Result of the last run. */
   readonly before: ReadonlyMap<string, MeshRoutes>;
 }
 
-/** By name of a Service's port. */
+/** Returns the routes by name of a Service's port. */
 export function meshRoutes(
   routes: readonly RouteObject[],
   { backends, find, before }: MeshDeps,
@@ -58,7 +58,7 @@ export function meshRoutes(
 
 interface MeshParent {
   readonly route: RouteObject;
-  /** Undefined: all. */
+  /** Ports of the Service; undefined in it stands for all. */
   readonly ports: ReadonlySet<number | undefined>;
 }
 

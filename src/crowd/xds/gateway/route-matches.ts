@@ -11,17 +11,17 @@ import type { RouteMatch, TextMatch } from "../route-messages.ts";
 import { fields, type Fields, list, text } from "./fields.ts";
 
 export interface RankedMatch {
-  /** `elements`: the path, and what is below it. */
+  /** `elements`: the path itself and all paths below it. */
   readonly path: { readonly kind: "exact" | "elements" | "regex"; readonly text: string };
-  /** "": any. */
+  /** Method; "" for any. */
   readonly method: string;
   readonly headers: readonly TextMatch[];
   readonly queries: readonly TextMatch[];
-  /** The first that differs decides; the larger counts. */
+  /** Precedence: the first number that differs decides, and the larger wins. */
   readonly rank: readonly number[];
 }
 
-/** A rule that a proxy would refuse, or could read otherwise. */
+/** Thrown for a rule that a proxy would refuse or might interpret differently. */
 export class MatchError extends Error {
   override readonly name = "MatchError";
 }
@@ -33,14 +33,14 @@ const namedMax = 32;
 const regexLengthMax = 1024;
 /** Envoy's default of `re2.max_program_size.error_level`. */
 const regexProgramMax = 100;
-/** Envoy reads bytes, so that only these mean the same everywhere. */
+/** Envoy matches bytes, so only these characters have the same meaning everywhere. */
 const ascii = /^[\x20-\x7e]*$/;
 const methods: ReadonlySet<string> = new Set(
   "GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH".split(" "),
 );
-/** RFC 9110, token. */
+/** A token of RFC 9110. */
 const token = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/;
-/** As a request's path may be: no space, no control character, no query, no fragment. */
+/** A valid path of a request: no space, control character, query or fragment. */
 const plainPath = /^\/[!-~\u0080-\uffff]*$/;
 
 export function readHttpMatch(match: Fields): RankedMatch {
@@ -77,7 +77,7 @@ export function readPath(value: unknown): string {
   return path;
 }
 
-/** RE2, small enough for Envoy. */
+/** Reads a regular expression: RE2, small enough for Envoy. @throws MatchError. */
 function readRegex(value: unknown): string {
   const source = text(value);
   if (source === "" || source.length > regexLengthMax) {
@@ -95,14 +95,14 @@ function readRegex(value: unknown): string {
   return source;
 }
 
-/** No less than RE2 makes of it: a class has a step for each range of characters, \w has four. */
+/** Upper bound of RE2's program size: a class has one step per range of characters, \w has four. */
 function programSize(token: string): number {
   if (token.startsWith("[")) return token.length - 1;
   if (/^\\[wW]$/.test(token)) return 4;
   return token === "." || token.startsWith("\\") ? 2 : 1;
 }
 
-/** In lower case, as names of headers are sent. */
+/** Reads a token in lower case, as names of headers are sent. @throws MatchError. */
 export function readToken(value: unknown): string {
   const name = text(value);
   if (name.length > nameLengthMax || !token.test(name)) throw new MatchError("a name is not valid");
@@ -115,7 +115,7 @@ function readQueryName(value: unknown): string {
   return name;
 }
 
-/** Of two with one name the first counts. */
+/** Reads matches of headers or parameters; the first one with a name is used. @throws MatchError. */
 function readNamed(value: unknown, nameOf: (name: unknown) => string): readonly TextMatch[] {
   const given = list(value);
   if (given.length > namedMax) throw new MatchError(`more than ${namedMax} headers or parameters`);
@@ -142,7 +142,7 @@ function readText(name: string, match: Fields): TextMatch {
   }
 }
 
-/** Of a service and a method: `package.Service`, `Method`. */
+/** Name of a gRPC service or method: `package.Service`, `Method`. */
 const grpcName = /^[A-Za-z_][A-Za-z0-9_.]*$/;
 
 export function readGrpcMatch(match: Fields): RankedMatch {
@@ -161,7 +161,7 @@ function readGrpcPath(type: string, service: string, method: string): RankedMatc
   if (service === "" && method === "") return { kind: "elements", text: "" };
   if (type === "RegularExpression") {
     const part = (source: string): string => (source === "" ? anyElement : `(?:${source})`);
-    // Each by itself: together they could close each other's brackets.
+    // Checked separately: joined, they could close each other's brackets.
     for (const source of [service, method]) if (source !== "") readRegex(source);
     return { kind: "regex", text: readRegex(`/${part(service)}/${part(method)}`) };
   }
@@ -176,7 +176,7 @@ function readGrpcPath(type: string, service: string, method: string): RankedMatc
   return { kind: "exact", text: `/${service}/${method}` };
 }
 
-/** What is matched as Envoy has it: whole elements are a path and a prefix. */
+/** Converts to Envoy's matches: whole elements become a path and a prefix. */
 export function routeMatches({ path, method, headers, queries }: RankedMatch): RouteMatch[] {
   const ofMethod = method === "" ? [] : [{ kind: "exact", name: ":method", text: method } as const];
   const rest = { headers: [...ofMethod, ...headers], queries };

@@ -24,12 +24,12 @@ export interface ParentRef {
 interface BackendService {
   readonly namespace: string;
   readonly name: string;
-  /** A ServiceImport, which is of the route's namespace. */
+  /** Whether it is a ServiceImport, which is in the route's namespace. */
   readonly isImport: boolean;
 }
 
 export interface BackendRef {
-  /** Undefined: no Service or ServiceImport, so that nothing can be sent to it. */
+  /** Undefined: neither Service nor ServiceImport, so the backend cannot be used. */
   readonly service: BackendService | undefined;
   readonly port: number | undefined;
   readonly weight: number;
@@ -48,7 +48,7 @@ export type RouteFilter =
       readonly status: number;
     }
   | { readonly kind: "mirror"; readonly backend: BackendRef; readonly millionths: number }
-  /** What it would have changed must not be sent without it. */
+  /** An unsupported filter; requests must not be forwarded without its effect. */
   | { readonly kind: "unsupported" };
 
 export interface RouteRule {
@@ -61,10 +61,10 @@ export interface RouteRule {
 export interface RouteObject extends Identity {
   readonly kind: RouteKind;
   readonly parents: readonly ParentRef[];
-  /** Empty: those of the listener. */
+  /** Hostnames of the route; empty for those of the listener. */
   readonly hostnames: readonly string[];
   readonly rules: readonly RouteRule[];
-  /** What of it is not served, and why. */
+  /** Parts of the route that are not served, with the reasons. */
   readonly problems: readonly string[];
 }
 
@@ -122,7 +122,7 @@ interface ReadingRules {
   readonly problems: string[];
 }
 
-/** A route without a rule has one that matches everything; its backends are none. */
+/** Reads the rules. A rule without matches matches everything. Invalid rules are left out and become problems. */
 function readRules(
   kind: RouteKind,
   rules: readonly Fields[],
@@ -152,7 +152,7 @@ function readRule(kind: RouteKind, rule: Fields, namespace: string): RouteRule {
   };
 }
 
-/** Streams of gRPC last. */
+/** Timeout in ms. GRPCRoutes default to none, because streams of gRPC are long. */
 function readTimeout(kind: RouteKind, timeouts: Fields): number | undefined {
   const request = timeouts["request"] ?? timeouts["backendRequest"];
   if (request === undefined) return kind === "GRPCRoute" ? 0 : undefined;

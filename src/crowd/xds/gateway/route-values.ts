@@ -1,4 +1,4 @@
-/** Values of rules: headers, paths, durations. Each throws MatchError for what a proxy would refuse. */
+/** Reads values of rules: headers, paths, durations. Throws MatchError for values that a proxy would refuse. */
 import type { HeaderChanges, PathChange } from "../route-messages.ts";
 import { fields, type Fields, list, text, texts } from "./fields.ts";
 import { MatchError, readPath, readToken } from "./route-matches.ts";
@@ -28,7 +28,7 @@ function readHeader(header: Fields): readonly [string, string] {
   return [readChangedName(header["name"]), value];
 }
 
-/** Envoy does not let a route change the host. */
+/** Reads the name of a changed header; Envoy does not let a route change the host. */
 function readChangedName(value: unknown): string {
   const name = readToken(value);
   if (name === "host")
@@ -54,7 +54,7 @@ const unitMs: ReadonlyMap<string, number> = new Map([
   ["ms", 1],
 ]);
 
-/** GEP-2257: `1h30m`, at most four parts of five digits. */
+/** Reads a duration of GEP-2257 in ms: `1h30m`, at most four parts of five digits. @throws MatchError. */
 export function readDuration(value: unknown): number {
   const given = text(value);
   if (!/^(\d{1,5}(h|m|s|ms)){1,4}$/.test(given)) throw new MatchError("a timeout is not valid");

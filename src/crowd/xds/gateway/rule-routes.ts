@@ -21,12 +21,12 @@ import type { Backends } from "./backends.ts";
 import { type RankedMatch, routeMatches } from "./route-matches.ts";
 import type { BackendRef, RouteFilter, RouteObject, RouteRule } from "./route-objects.ts";
 
-/** One match of a rule. */
+/** One match of a rule, with its rule and route. */
 export interface RouteEntry {
   readonly route: RouteObject;
   readonly rule: RouteRule;
   readonly match: RankedMatch;
-  /** Place of the rule and of the match in their route. */
+  /** Index of the match in its route, counted over all rules. */
   readonly at: number;
 }
 
@@ -38,7 +38,7 @@ export function entriesOf(route: RouteObject): readonly RouteEntry[] {
   return entries;
 }
 
-/** Below zero: `a` counts before `b`. */
+/** Below zero: `a` takes precedence over `b`. */
 export function compareEntries(a: RouteEntry, b: RouteEntry): number {
   for (let i = 0; i < Math.max(a.match.rank.length, b.match.rank.length); i++) {
     const difference = (b.match.rank[i] ?? 0) - (a.match.rank[i] ?? 0);
@@ -48,7 +48,7 @@ export function compareEntries(a: RouteEntry, b: RouteEntry): number {
   return one < other ? -1 : one > other ? 1 : a.at - b.at;
 }
 
-/** Older first, then by namespace and name. */
+/** Sort key: older first, then by namespace and name. */
 export function ageOf({ created, namespace, name }: RouteObject): string {
   return `${created} ${namespace}/${name}`;
 }
@@ -72,7 +72,7 @@ function actionOf({ route, rule }: RouteEntry, match: RouteMatch, backends: Back
   const changesPrefix = filters.some(
     (filter) => "path" in filter && filter.path?.kind === "prefix",
   );
-  // There is no prefix to change.
+  // A regular expression has no prefix to change.
   if (changesPrefix && match.kind === "regex") return serverError;
   const redirect = filters.find((filter) => filter.kind === "redirect");
   if (redirect !== undefined) {
@@ -91,7 +91,7 @@ function actionOf({ route, rule }: RouteEntry, match: RouteMatch, backends: Back
   };
 }
 
-/** A rule of whole elements is a path and a prefix that ends in a slash: what replaces each ends as it does. */
+/** Changed path. Whole elements are a path and a prefix with a final slash; each replacement ends the same way. */
 function pathOf(path: PathChange | undefined, match: RouteMatch): { readonly path?: PathChange } {
   if (path === undefined) return {};
   if (path.kind === "full") return { path };
@@ -100,7 +100,7 @@ function pathOf(path: PathChange | undefined, match: RouteMatch): { readonly pat
   return { path: { kind: "prefix", text: isPrefix || bare === "" ? `${bare}/` : bare } };
 }
 
-/** Shares of those that nothing can be sent to are refused. */
+/** Weighted clusters of a rule. The shares of unusable backends are refused. */
 function clustersOf(
   route: RouteObject,
   refs: readonly BackendRef[],
@@ -135,7 +135,7 @@ interface Changes {
   readonly responseHeaders?: HeaderChanges;
 }
 
-/** The definition lets each kind stand once; of more the last counts. */
+/** Header changes of the filters. The definition allows one of each kind; otherwise the last one wins. */
 function changesOf(filters: readonly RouteFilter[]): Changes {
   let changes: Changes = {};
   for (const filter of filters) {

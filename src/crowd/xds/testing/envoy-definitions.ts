@@ -1,4 +1,4 @@
-/** Messages read back with Envoy's own definitions, as npm's proxyless client brings them. */
+/** Decodes messages with Envoy's own definitions, which npm's proxyless client includes. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { loadSync } from "@grpc/proto-loader";
@@ -27,14 +27,14 @@ const definitions = loadSync(
   },
 );
 
-/** A member of a decoded message by its path, such as `endpoints.0.locality`. */
+/** Returns a member of a decoded message by its path, such as `endpoints.0.locality`. */
 export function at(message: unknown, path: string): unknown {
   let found = message;
   for (const name of path.split(".")) found = (found as Readonly<Record<string, unknown>>)[name];
   return found;
 }
 
-/** The members of a repeated one: what `paths` say of each. */
+/** Returns the values at `paths` for each element of a repeated member. */
 export function each(
   message: unknown,
   list: string,
@@ -51,7 +51,7 @@ export function decode(typeUrl: string, value: Uint8Array): unknown {
   return definition.deserialize(Buffer.from(value));
 }
 
-/** The resource of that name, decoded. */
+/** Returns the decoded resource of that name. */
 export function resource(made: ResourceMaker, type: string, name: string, zone = ""): unknown {
   const found = made.table(type).get(name);
   assert.ok(found, `${type} ${name}`);

@@ -1,4 +1,4 @@
-/** Objects of the Gateway API as tests write them, and the resources made of them. */
+/** Objects of the Gateway API for tests, and the resources made of them. */
 import type { AnyObject } from "#api/object.ts";
 import type { Service } from "#api/gen/types.ts";
 import type { GatewayKind } from "../gateway/gateway-mapping.ts";
@@ -8,7 +8,7 @@ import { digestOf, tableLimits } from "./test-stream.ts";
 export class GatewayWorld {
   readonly maker = new ResourceMaker(digestOf, tableLimits);
 
-  /** Port 80 and 81. */
+  /** Sets a Service with ports 80 and 81. */
   service(namespace: string, name: string): void {
     const service: Service = {
       metadata: { namespace, name },

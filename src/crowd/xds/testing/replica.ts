@@ -1,7 +1,7 @@
-/** A history of changes, replicas that hold a prefix of it, and seeded choices: what the models share. */
+/** Shared by the model tests: a history of changes, replicas with a prefix of it, and seeded choices. */
 import { put, Tables } from "./test-stream.ts";
 
-/** 0 to n - 1. After Tommy Ettinger's mulberry32. */
+/** Returns a random function with values 0 to n - 1. After Tommy Ettinger's mulberry32. */
 export function randomOf(start: number): (n: number) => number {
   let state = start >>> 0;
   return (n) => {
@@ -27,7 +27,7 @@ export class Replica {
     this.#history = history;
   }
 
-  /** Takes up to `count` changes. */
+  /** Applies up to `count` changes. */
   advance(count: number): void {
     const to = Math.min(this.#position + count, this.#history.length);
     for (; this.#position < to; this.#position++) {

@@ -1,4 +1,4 @@
-/** A client of the protocol as tests need it: writes requests and reads responses. */
+/** A client of the protocol for tests: writes requests and reads responses. */
 import { readFields, utf8 } from "#wire/protobuf.ts";
 import { bytesField, message, numberField, textField, textFields } from "../message-fields.ts";
 import { headroomBytes } from "../discovery-stream.ts";
@@ -74,7 +74,7 @@ export function stateRequest(ask: StateAsk): Uint8Array {
 export interface DeltaTold {
   readonly type: string;
   readonly nonce: string;
-  /** By name. */
+  /** Resources by name. */
   readonly resources: ReadonlyMap<string, { readonly version: string; readonly any: Uint8Array }>;
   readonly removed: readonly string[];
 }
@@ -129,7 +129,7 @@ export function anyValue(any: Uint8Array): Uint8Array {
   return found;
 }
 
-/** Of what a sink was sent. */
+/** The message that a sink got in pieces, without its headroom. */
 export function joined(pieces: readonly Uint8Array[]): Uint8Array {
   return new Uint8Array(Buffer.concat(pieces)).subarray(headroomBytes);
 }

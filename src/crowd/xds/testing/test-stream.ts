@@ -1,4 +1,4 @@
-/** A stream on tables of plain texts, whose answers about rights and responses tests look at. */
+/** A stream over tables of plain texts; tests can inspect its questions about rights and its responses. */
 import { hash } from "node:crypto";
 import { textField } from "../message-fields.ts";
 import { DiscoveryStream } from "../discovery-stream.ts";
@@ -22,7 +22,7 @@ export function digestOf(bytes: Uint8Array): bigint {
   return BigInt(`0x${hash("sha256", bytes, "hex").slice(0, 32)}`);
 }
 
-/** Text as the content of a resource; the scope is what stands before a slash. */
+/** Sets a resource with a text as its content. The scope is the part of the name before a slash. */
 export function put(table: ResourceTable, name: string, text: string | undefined): void {
   if (text === undefined) return table.delete(name);
   const content = contentOf(digestOf, name, table.typeUrl, textField(1, text));
@@ -48,13 +48,13 @@ interface TestStreamOptions {
   readonly protocol: "delta" | "state";
   readonly limits?: Partial<StreamLimits>;
   readonly ttlMs?: number;
-  /** Absent: yes to everything. */
+  /** Absent: every scope may be read. */
   readonly mayRead?: (scope: string) => boolean;
 }
 
 export class TestStream {
   readonly stream: DiscoveryStream;
-  /** Not taken yet. */
+  /** Messages that the test has not read yet. */
   readonly sent: Uint8Array[] = [];
   readonly asked: string[] = [];
   readonly answers: (Refusal | undefined)[] = [];
@@ -104,7 +104,7 @@ export class TestStream {
     this.settle();
   }
 
-  /** Answers questions about rights, and sends what is to be sent. */
+  /** Answers the questions about rights, and sends everything that is due. */
   settle(): void {
     this.#decide();
     while (this.#isAwake) {
