@@ -14,7 +14,7 @@ interface LevelRow {
   readonly name: string;
   readonly shares: number;
   readonly lendablePercent: number;
-  /** Absent: exempt or rejecting. */
+  /** Number of queues. Absent: the level is exempt or rejects excess requests. */
   readonly queues?: number;
   readonly handSize?: number;
 }

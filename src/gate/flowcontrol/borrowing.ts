@@ -7,17 +7,17 @@
  */
 
 export interface LevelDemand {
-  /** Seats by shares. */
+  /** Number of seats by shares. */
   readonly nominal: number;
   /** nominal - lendable. */
   readonly min: number;
-  /** nominal + what may be borrowed. */
+  /** nominal + maximum number of borrowed seats. */
   readonly max: number;
   readonly highWatermark: number;
   readonly smoothed: number;
 }
 
-/** A target of zero would divide by zero. */
+/** Minimum target, because a target of zero would cause a division by zero. */
 const targetMin = 0.001;
 
 interface Bounds {
@@ -26,7 +26,7 @@ interface Bounds {
   readonly target: number;
 }
 
-/** `total`: seats of the server less what exempt levels use now. */
+/** `total`: seats of the server minus those that exempt levels use now. */
 export function shareSeats(levels: readonly LevelDemand[], total: number): readonly number[] {
   const bounds = levels.map(boundsOf);
   const minSum = sum(levels.map((level) => level.min));

@@ -13,13 +13,13 @@ import type {
 } from "#api/gen/types.ts";
 import type { UserInfo } from "#platform/http.ts";
 
-/** The part of a request's facts that rules speak about; the server's RequestInfo fits. */
+/** Facts of a request that rules can match. The server's RequestInfo has this shape. */
 export interface FlowFacts {
   readonly verb: string;
   readonly path: string;
   readonly isResourceRequest: boolean;
   readonly group: string;
-  /** Matched by no rule; shown by dumps. */
+  /** Version, which no rule matches. Dumps show it. */
   readonly version: string;
   readonly resource: string;
   readonly subresource: string;
@@ -27,7 +27,7 @@ export interface FlowFacts {
   readonly name: string;
 }
 
-/** Those whose level exists, in the order they are asked. */
+/** Returns the schemas whose level exists, in order of precedence. */
 export function orderSchemas(
   schemas: readonly FlowSchema[],
   levelNames: ReadonlySet<string>,
@@ -43,7 +43,7 @@ export function levelOf(schema: FlowSchema): string {
   return schema.spec?.priorityLevelConfiguration?.name ?? "";
 }
 
-/** A schema, and those of its rules whose subjects are the user. */
+/** A schema, with those of its rules whose subjects include the user. */
 interface Candidate {
   readonly schema: FlowSchema;
   readonly rules: readonly PolicyRulesWithSubjects[];
@@ -57,7 +57,7 @@ export class Classifier {
   readonly #ordered: readonly FlowSchema[];
   readonly #byUser = new WeakMap<UserInfo, readonly Candidate[]>();
 
-  /** As `orderSchemas` makes them. */
+  /** @param ordered schemas in the order of `orderSchemas`. */
   constructor(ordered: readonly FlowSchema[]) {
     this.#ordered = ordered;
   }
@@ -103,7 +103,7 @@ function subjectMatches(subject: FlowcontrolSubject, user: UserInfo): boolean {
     }
     case "ServiceAccount": {
       const { namespace = "", name = "" } = subject.serviceAccount ?? {};
-      // Most users are none of them: no text is made for these.
+      // Most users are no service accounts, so no text is built for them.
       if (!user.name.startsWith(serviceAccountPrefix)) return false;
       const prefix = `${serviceAccountPrefix}${namespace}:`;
       return name === "*" ? user.name.startsWith(prefix) : user.name === prefix + name;
@@ -125,7 +125,7 @@ function resourceMatches(rule: ResourcePolicyRule, facts: FlowFacts): boolean {
   return namespace === "" ? rule.clusterScope === true : has(rule.namespaces, namespace);
 }
 
-/** A path covers what lies below it, with or without a trailing star. */
+/** Returns whether a rule matches the path. Its paths also cover everything below them, with or without a trailing star. */
 function urlMatches(rule: NonResourcePolicyRule, facts: FlowFacts): boolean {
   if (!has(rule.verbs, facts.verb)) return false;
   return (rule.nonResourceURLs ?? []).some((url) => {

@@ -6,7 +6,7 @@
  */
 import type { Clock } from "#platform/clock.ts";
 
-/** Weight of the past per period: apiserver's seatDemandSmoothingCoefficient. */
+/** Weight of earlier periods in the smoothed demand: apiserver's seatDemandSmoothingCoefficient. */
 const smoothing = 0.977;
 
 export class SeatDemand {
@@ -31,7 +31,7 @@ export class SeatDemand {
     if (value > this.#highest) this.#highest = value;
   }
 
-  /** Ends the period. */
+  /** Ends the period and returns its demand. */
   next(): { readonly highWatermark: number; readonly smoothed: number } {
     this.#integrate();
     const elapsed = this.#lastMs - this.#sinceMs;

@@ -12,7 +12,7 @@
 import type { QueueDump, Seating } from "./fair-queue.ts";
 import type { LevelDump } from "./gate.ts";
 
-/** At one moment: requests remember monotonic times, and are shown with wall clock times. */
+/** Both clocks at one moment. Requests store monotonic times, and dumps show wall clock times. */
 interface Times {
   readonly nowMs: number;
   readonly monotonicMs: number;
@@ -102,7 +102,7 @@ function levelRow(level: LevelDump): Row {
     level.name,
     String(active),
     String(executing === 0 && level.requestsWaiting === 0),
-    // A level that is gone is not shown: what waits there is served by its own queue.
+    // A removed level is not shown. Its waiting requests are served by its own queue.
     "false",
     String(level.requestsWaiting),
     String(executing),
@@ -131,9 +131,9 @@ function queueRow(level: string, queue: QueueDump, index: number): Row {
 
 interface Place {
   readonly seating: Seating;
-  /** -1: the level has no queues. */
+  /** Index of the queue. -1: the level has no queues. */
   readonly queue: number;
-  /** -1: it does not wait. */
+  /** Position in the queue. -1: the request does not wait. */
   readonly index: number;
 }
 
@@ -170,15 +170,15 @@ function detailCells({ work: { facts } }: Seating): Row {
   return [userName, verb, path, namespace, name, groupVersion, resource, subresource];
 }
 
-/** Go's time.Time{}. */
+/** Go's time.Time{} as text. */
 const zeroTime = "0001-01-01T00:00:00Z";
 
-/** RFC 3339 with as many decimals as there are: Go's time.RFC3339Nano. */
+/** Formats RFC 3339 with all non-zero decimals: Go's time.RFC3339Nano. */
 function goTime(wallMs: number): string {
   return new Date(wallMs).toISOString().replace(/\.?0*Z$/, "Z");
 }
 
-/** Go's Duration.String(), for less than a minute. */
+/** Formats a duration below one minute as Go's Duration.String(). */
 function goDuration(ms: number): string {
   if (ms === 0) return "0s";
   if (ms < 1) return `${Number((ms * 1_000).toFixed(3))}µs`;
@@ -192,7 +192,7 @@ function seatSeconds(value: number): string {
 
 const cellMin = 8;
 
-/** As text/tabwriter aligns them: the last cell of a line is not padded. */
+/** Aligns cells as text/tabwriter: the last cell of a line is not padded. */
 function table(rows: readonly Row[]): string {
   const lines = rows.map((row) =>
     row.map((cell, at) => printable(cell) + (at === row.length - 1 ? "" : ",")),
@@ -210,7 +210,7 @@ function padded(line: Row, widths: readonly number[]): string {
   return line.map((cell, at) => (at === last ? cell : cell.padEnd(widths[at] ?? 0))).join("");
 }
 
-/** Names and paths come from clients. */
+/** Escapes control characters, because names and paths come from clients. */
 function printable(cell: string): string {
   return cell.replaceAll(
     // oxlint-disable-next-line no-control-regex -- these are what must not be printed.

@@ -7,10 +7,10 @@
 export interface GateExplanation {
   readonly level: string;
   readonly schema: string;
-  /** The flow distinguisher: the caller's own name, its namespace, or "". */
+  /** Flow distinguisher: the user's name, the namespace, or "". */
   readonly flow: string;
   readonly seats: number;
-  /** Seats after the answer, for its watchers. */
+  /** Number of seats after the answer, for the watchers of the object. */
   readonly finalSeats: number;
   readonly queuedMs: number;
 }
@@ -21,7 +21,7 @@ export function explanationText(parts: Readonly<Record<string, string | number>>
     .join("; ");
 }
 
-/** A lone surrogate cannot be encoded, and must not fail a request that did its work. */
+/** Encodes a value. A lone surrogate is replaced, so that it does not cause a completed request to fail. */
 function encoded(value: string): string {
   return encodeURIComponent(value.toWellFormed());
 }

@@ -28,25 +28,25 @@ import { widthOf, type WorkSize } from "./work-size.ts";
 interface Queuing {
   readonly queues: number;
   readonly handSize: number;
-  /** Works per queue. */
+  /** Maximum number of waiting works per queue. */
   readonly queueLengthMax: number;
 }
 
 export type Discipline =
   | ({ readonly kind: "queue" } & Queuing)
-  /** No queues: what does not fit is refused. */
+  /** There are no queues: a work for which no seats are free is refused. */
   | { readonly kind: "reject" }
-  /** Everything is seated at once; seats are only counted. */
+  /** Every work is seated at once. Seats are only counted. */
   | { readonly kind: "exempt" };
 
 export interface Work extends WorkSize {
-  /** Called once, when a waiting work is seated; not for works seated at once. */
+  /** Called once when a waiting work is seated. Not called for a work that is seated at once. */
   readonly onSeat: () => void;
-  /** Shown by dumps; the queue itself reads nothing of it. */
+  /** Facts for dumps. The queue itself does not read them. */
   readonly facts?: WorkFacts;
 }
 
-/** Whose work it is. */
+/** Facts about the request of a work. */
 export interface WorkFacts {
   readonly schema: string;
   readonly distinguisher: string;
@@ -54,72 +54,72 @@ export interface WorkFacts {
   readonly info: FlowFacts;
 }
 
-/** A submitted work; opaque to callers. */
+/** A submitted work. Callers treat it as opaque. */
 export interface Seating {
   readonly work: Work;
   state: "waiting" | "seated" | "lingering" | "gone";
-  /** Undefined where there are no queues. */
+  /** Queue of the work. Undefined: the level has no queues. */
   readonly queue: Queue | undefined;
   /** Virtual time at arrival. */
   readonly arrivalR: number;
-  /** Monotonic, as `seatedMs`. */
+  /** Monotonic time of arrival, on the same clock as `seatedMs`. */
   readonly arrivedMs: number;
   seatedMs: number;
   isAtRest: boolean;
   isLent: boolean;
 }
 
-/** For a person who looks at it: the lists are copies. */
+/** State of a queue for display. The lists are copies. */
 export interface QueueDump {
-  /** In order of arrival. */
+  /** Waiting works, in order of arrival. */
   readonly waiting: readonly Seating[];
   readonly executing: readonly Seating[];
   readonly seatsInUse: number;
-  /** Seat-seconds. */
+  /** In seat-seconds: virtual time at which the next work starts, and (below) work that waits. */
   readonly nextR: number;
   readonly waitingWork: number;
 }
 
 export interface FairQueueDump {
   readonly queues: readonly QueueDump[];
-  /** Of levels without queues. */
+  /** Executing works of levels without queues. */
   readonly queueless: readonly Seating[];
 }
 
 interface Queue {
-  /** In `#queues` and `#finishR`. */
+  /** Index of the queue in `#queues` and `#finishR`. */
   readonly index: number;
   readonly waiting: Seating[];
-  /** Seated works of this queue, and the seats they hold. */
+  /** Number of seated works of this queue, and (below) the number of their seats. */
   seated: number;
   seatsInUse: number;
   /** Seat-seconds of all waiting works. */
   waitingWork: number;
-  /** Virtual time at which its next work starts. */
+  /** Virtual time at which the next work of this queue starts. */
   nextR: number;
 }
 
-/** Seconds a work is guessed to take, until it is known. */
+/** Estimated duration of a work in seconds, until its actual duration is known. */
 const guessSeconds = 0.003;
 
 export class FairQueue {
   readonly #clock: Clock;
-  /** Called on every change with seats in use plus seats waited for. */
+  /** Called on every change with the number of seats in use plus seats that waiting works need. */
   readonly #onDemand: (seats: number) => void;
   #discipline: Discipline;
   #seatsMax: number;
   #queues: Queue[] = [];
-  /** Of each queue: the virtual time at which its head would finish; Infinity: nothing waits. */
+  /** By queue: virtual time at which its first waiting work would finish. Infinity: no work waits. */
   #finishR = new Float64Array();
   #virtualR = 0;
   #syncedMs: number;
   #robin = 0;
   #arrivals = 0;
-  /** Seated or lingering. */
+  /** Works that are seated or lingering. */
   readonly #works = new Set<Seating>();
   #waiting = 0;
   #seatsInUse = 0;
-  /** Of those in use. */
+  /** Number of seats in use whose works are at rest. */
   #seatsAtRest = 0;
   #seatsLent = 0;
   #seatsWaiting = 0;
@@ -149,12 +149,12 @@ export class FairQueue {
     return this.#waiting;
   }
 
-  /** Works seated or lingering. */
+  /** Number of works that are seated or lingering. */
   get seated(): number {
     return this.#works.size;
   }
 
-  /** Looks at every work. */
+  /** Returns the current state. Visits every work. */
   dump(): FairQueueDump {
     const executing = [...this.#works].filter(({ state }) => state === "seated");
     const byQueue = Map.groupBy(executing, ({ queue }) => queue);
@@ -168,7 +168,7 @@ export class FairQueue {
     return { queues, queueless: byQueue.get(undefined) ?? [] };
   }
 
-  /** Fewer queues than before: the surplus ones are served until they are empty. */
+  /** Changes the configuration. If there are fewer queues than before, the surplus queues are served until they are empty. */
   configure(options: { readonly discipline: Discipline; readonly seatsMax: number }): void {
     this.#sync();
     this.#discipline = options.discipline;
@@ -178,7 +178,7 @@ export class FairQueue {
     this.#seatWaiting();
   }
 
-  /** @returns undefined when rejected. */
+  /** @returns undefined if the work is refused. */
   submit(work: Work, hash: Hash64): Seating | undefined {
     this.#sync();
     if (this.#discipline.kind === "queue") return this.#enqueue(work, hash, this.#discipline);
@@ -191,7 +191,7 @@ export class FairQueue {
     return seating;
   }
 
-  /** The caller gives up. @returns false when the work is no longer waiting. */
+  /** Cancels a waiting work. @returns false if the work is no longer waiting. */
   cancel(seating: Seating): boolean {
     if (seating.state !== "waiting" || seating.queue === undefined) return false;
     this.#sync();
@@ -206,7 +206,7 @@ export class FairQueue {
     return true;
   }
 
-  /** The work is done; its seats are free now, or after its extra time. */
+  /** Ends a work. Its seats are free at once, or after its extra time. */
   finish(seating: Seating): void {
     assert(seating.state === "seated", "only a seated work finishes", { state: seating.state });
     this.#sync();
@@ -285,7 +285,7 @@ export class FairQueue {
     return seating;
   }
 
-  /** Of the hand, the queue with the least work waiting; visited from a rotating start, against bias. */
+  /** Returns the queue of the hand with the least waiting work. The search starts at a rotating position, to avoid bias. */
   #chooseQueue(hash: Hash64, { queues, handSize }: Queuing): Queue {
     const hand = dealHand(hash, queues, handSize);
     const offset = this.#arrivals % handSize;
@@ -313,7 +313,7 @@ export class FairQueue {
     };
   }
 
-  /** `arriving`: submitted right now; its caller learns from the state, not from onSeat. */
+  /** Seats waiting works. `arriving`: a work that is being submitted. Its caller reads its state, so onSeat is not called. */
   #seatWaiting(arriving?: Seating): void {
     while (this.#waiting > 0 && this.#hasSeats()) {
       const index = this.#nextQueue("any");
@@ -350,7 +350,7 @@ export class FairQueue {
     return this.#seatsLent < this.#seatsAtRest;
   }
 
-  /** Index of the queue whose next work finishes first in virtual time; ties go round. -1: there is none. */
+  /** Returns the index of the queue whose next work finishes first in virtual time. Ties rotate. -1: there is none. */
   #nextQueue(size: "any" | "small"): number {
     const finishes = this.#finishR;
     const count = this.#queues.length;
@@ -394,7 +394,7 @@ export class FairQueue {
     this.#seatsWaiting -= widthOf(seating.work);
   }
 
-  /** To be called whenever its head or its start has changed. */
+  /** Updates a queue's start and finish. Call it whenever the first work or the start has changed. */
   #boundStart(queue: Queue): void {
     const head = queue.waiting[0];
     if (head !== undefined && queue.nextR < head.arrivalR) queue.nextR = head.arrivalR;
@@ -405,7 +405,7 @@ export class FairQueue {
   #noteIdle(queue: Queue): void {
     if (!isIdle(queue)) return;
     this.#busyQueues -= 1;
-    // Nothing refers to virtual time any more: start anew, so that it never outgrows a double.
+    // No queue refers to virtual time any more. It restarts at 0, so that it never exceeds a double's precision.
     if (this.#busyQueues === 0) this.#virtualR = 0;
   }
 
@@ -448,7 +448,7 @@ function isIdle(queue: Queue): boolean {
   return queue.waiting.length === 0 && queue.seated === 0;
 }
 
-/** Seat-seconds, by guess. */
+/** Returns the estimated seat-seconds of a work. */
 function totalWork(work: WorkSize): number {
   return work.seats * guessSeconds + (work.finalSeats * work.extraMs) / 1000;
 }

@@ -31,7 +31,7 @@ import { estimateWork } from "./work.ts";
 import { oneSeat, widthOf, type WorkSize } from "./work-size.ts";
 import type { Load } from "./work.ts";
 
-/** The server's GateRequest fits. */
+/** A request at the gate. The server's GateRequest has this shape. */
 export interface FlowRequest {
   readonly info: FlowFacts;
   readonly user: UserInfo;
@@ -43,16 +43,19 @@ export type GateAnswer =
   | {
       readonly kind: "seated";
       readonly headers: Readonly<Record<string, string>>;
-      /** Exactly once. */
+      /** Releases the seat. Call exactly once. */
       release(): void;
-      /** The answer is made, and on its way: false when the seat is to be released now. At most once. */
+      /** Reports that the answer is made and is being sent. Returns false if the seat must be released now. Call at most once. */
       linger(): boolean;
-      /** Of an answer that lingers: its reader stands still. The seats go back; `release` still follows. At most once. */
+      /**
+       * Reports that the reader of a lingering answer has stalled. Its seats are returned; `release` must still
+       * follow. Call at most once.
+       */
       stall(): void;
-      /** Of a watch: it is over. Idempotent. */
+      /** Reports the end of a watch. Idempotent. */
       readonly forget: () => void;
       explain(): GateExplanation;
-      /** The request waits, and takes nothing until it goes on. */
+      /** Reports that the request waits, and does no work until `goOn` is called. */
       rest(waitsFor: WaitsFor): void;
       goOn(): void;
     }
@@ -61,18 +64,18 @@ export type GateAnswer =
       readonly headers: Readonly<Record<string, string>>;
       readonly retryAfterSeconds: number;
       readonly reason: RejectReason;
-      /** Absent: the usual one. */
+      /** Message of the refusal. Absent: the usual one. */
       readonly message?: string;
       explain(): GateExplanation;
     };
 
-/** Callbacks about what happens at the gate; for metrics. */
+/** Callbacks about events at the gate, for metrics. */
 export interface GateObserver {
-  /** It waits for a seat; `waitingCount` counts the level's requests that wait, itself included. */
+  /** A request starts to wait for a seat. `waitingCount`: number of the level's waiting requests, including this one. */
   queued(level: string, schema: string, waitingCount: number): void;
-  /** The wait is over: a seat follows, or a refusal. */
+  /** A request ends its wait. A seat or a refusal follows. */
   unqueued(level: string, schema: string): void;
-  /** `seats`: what the request was reckoned to take. */
+  /** A request gets its seats. `seats`: estimated number of seats that it takes. */
   seated(level: string, schema: string, waitMs: number, seats: number): void;
   rejected(level: string, schema: string, reason: RejectReason, waitMs: number): void;
   finished(level: string, schema: string, executionMs: number, seats: number): void;
@@ -80,29 +83,29 @@ export interface GateObserver {
 
 export interface GateDeps {
   readonly clock: Clock;
-  /** Absent: the bootstrap configuration, unchanging. */
+  /** Lists the configuration. Absent: the bootstrap configuration applies and does not change. */
   readonly lookup?: Lister;
-  /** Changes whenever one of the two kinds does; without it changes are seen every `borrowMs`. */
+  /** Number that changes whenever one of the two kinds changes. Absent: changes are noticed every `borrowMs`. */
   readonly configVersion?: () => number;
   readonly load?: Omit<Load, "watchers">;
   readonly observer?: GateObserver;
 }
 
 export interface GateConfig {
-  /** All seats of the server: upstream's 400 + 200 requests in flight. */
+  /** Number of all seats of the server: upstream's 400 + 200 requests in flight. */
   readonly seats: number;
-  /** A quarter of the request timeout. */
+  /** Maximum time in a queue: a quarter of the request timeout. */
   readonly queueWaitMs: number;
   readonly borrowMs: number;
-  /** Open watches of a level that says nothing itself (level.ts); Infinity: any number. Exempt levels have no limit. */
+  /** Maximum number of open watches of a level without a limit of its own (level.ts). Infinity: no limit. Exempt levels have no limit. */
   readonly levelWatchesMax: number;
-  /** Open watches of one user; Infinity: any number. Those at exempt levels do not count. */
+  /** Maximum number of open watches of one user. Infinity: no limit. Watches at exempt levels do not count. */
   readonly userWatchesMax: number;
-  /** Other gates hold the rest of these numbers: each its share of them (share.ts). Absent: this gate holds all. */
+  /** This gate's share of these numbers. Other gates have the other shares (share.ts). Absent: this gate has all. */
   readonly share?: Share;
 }
 
-/** Upstream's numbers, for a request timeout of 60 seconds. */
+/** Upstream's values, for a request timeout of 60 seconds. */
 export const gateDefaults: GateConfig = {
   seats: 600,
   queueWaitMs: 15_000,
@@ -113,14 +116,14 @@ export const gateDefaults: GateConfig = {
 
 export interface Gate {
   enter(request: FlowRequest): Promise<GateAnswer>;
-  /** For metrics. */
+  /** Returns the states of the levels, for metrics. */
   levels(): readonly LevelState[];
-  /** Everything that waits and executes, by name of the level. */
+  /** Returns all waiting and executing requests, by name of the level. */
   dump(): readonly LevelDump[];
   close(): void;
 }
 
-/** For the debug pages (dump.ts). */
+/** State of a level for the debug pages (dump.ts). */
 export interface LevelDump extends LevelState {
   readonly queue: FairQueueDump;
 }
@@ -178,7 +181,7 @@ class FlowGate implements Gate {
     return this.#seat(request, flow);
   }
 
-  /** It counts from before it waits for its seat. @returns why it may not, in words for its caller. */
+  /** Counts a watch, already before it waits for its seat. @returns why it is refused, as text for the client. */
   #watchOpens({ info, query, user }: FlowRequest, flow: Flow): string | undefined {
     const { level } = flow;
     if (!level.isExempt && !this.#users.add(user.name)) return tooManyOfUser;
@@ -214,7 +217,7 @@ class FlowGate implements Gate {
     this.#timer?.cancel();
   }
 
-  /** Requests that match no schema go to the catch-all level, which is mandatory and so always exists. */
+  /** Returns the level of a schema. Requests that match no schema use the catch-all level, which is mandatory and so always exists. */
   #levelFor(schema: FlowSchema | undefined): Level {
     const named = schema && this.#levels.get(levelOf(schema));
     return named ?? must(this.#levels.get("catch-all"), "catch-all is mandatory");
@@ -236,7 +239,7 @@ class FlowGate implements Gate {
     const work = { ...size, facts, onSeat: () => seatedLater() };
     const seating = level.queue.submit(work, hashFlow(flow.schema, flow.distinguisher));
     if (seating === undefined) return this.#reject(flow, level.refusal, 0);
-    // Making the signal costs more than the seat, so it is only read for requests that wait.
+    // Creating the signal costs more than the seat, so it is only read for requests that wait.
     if (seating.state === "seated") return this.#seated(flow, seating, startMs);
     const { clock, observer } = this.#deps;
     observer?.queued(level.name, flow.schema, level.queue.waiting);
@@ -356,14 +359,14 @@ class FlowGate implements Gate {
       this.#levels.set(name, level);
     }
     const names = new Set(levels.map((level) => level.metadata?.name ?? ""));
-    // Works of a removed level keep their seats until they are done; its queue goes with them.
+    // Works of a removed level keep their seats until they are done. Its queue ends with them.
     for (const name of this.#levels.keys()) if (!names.has(name)) this.#levels.delete(name);
     const schemas = this.#objects("flowschemas", bootstrapFlowSchemas());
     this.#classifier = new Classifier(orderSchemas(schemas, names));
     this.#share();
   }
 
-  /** What is stored, with the mandatory ones as they must be; all of the bootstrap while nothing is. */
+  /** Returns the stored objects, with the mandatory ones in their required form. If none are stored, returns all bootstrap objects. */
   #objects(
     resource: string,
     bootstrap: readonly AnyObject[],
@@ -412,14 +415,14 @@ interface Flow {
   readonly level: Level;
   readonly schema: string;
   readonly distinguisher: string;
-  /** Reckoned once its level is known. */
+  /** Estimated size of the request, set once its level is known. */
   size: WorkSize;
-  /** Of a watch: it is over. */
+  /** Reports the end of a watch. */
   forget: () => void;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Names neither level nor numbers: they are the operator's to know, as upstream holds it with names. */
+/** The texts contain neither level nor numbers, which are only for the operator. Upstream treats names in the same way. */
 const tooManyOfLevel =
   "Too many watches are open at this priority level, please try again later.\n";
 const tooManyOfUser = "Too many watches of this user are open, please try again later.\n";
@@ -429,7 +432,7 @@ function explanationOf({ level, schema, distinguisher, size }: Flow, queuedMs: n
   return { level: level.name, schema, flow: distinguisher, seats, finalSeats, queuedMs };
 }
 
-/** Long-running requests hold nothing of the server, and are of no flow. */
+/** Answer to long-running requests. They occupy no seat and belong to no flow. */
 const unlimited: GateAnswer = {
   kind: "seated",
   headers: {},

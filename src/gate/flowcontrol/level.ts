@@ -13,10 +13,10 @@ import type { Discipline } from "./fair-queue.ts";
 import { RetryAfter } from "./retry-after.ts";
 import { seatsMaxOf } from "./work.ts";
 
-/** Seating looks at every queue: more would cost each request more than they spare any. */
+/** Maximum number of queues. Seating visits every queue, so more queues would cost each request more than they save. */
 const queuesMax = 4096;
 
-/** Upstream's, and one for watches beyond the level's number. */
+/** Upstream's reasons, and `watch-limit` for watches beyond the level's limit. */
 export type RejectReason =
   | "queue-full"
   | "concurrency-limit"
@@ -24,7 +24,7 @@ export type RejectReason =
   | "cancelled"
   | "watch-limit";
 
-/** On a PriorityLevelConfiguration: most open watches of the level; a whole number, else as if absent. */
+/** Annotation of a PriorityLevelConfiguration: maximum number of open watches of the level. A value that is no whole number is ignored. */
 const watchesMaxAnnotation = "flowcontrol.pilothouse.dev/watches-max";
 
 /**
@@ -43,29 +43,29 @@ export interface LevelState {
   readonly requestsExecuting: number;
   readonly requestsWaiting: number;
   readonly seatedCount: number;
-  /** Those that gave up waiting are among them. */
+  /** Number of refused requests, including those that stopped waiting. */
   readonly rejectedCount: number;
   readonly timedOutCount: number;
   readonly cancelledCount: number;
   readonly openWatches: number;
-  /** Infinity: any number. */
+  /** Maximum number of open watches. Infinity: no limit. */
   readonly watchesMax: number;
 }
 
 interface Shares {
-  /** Seats by shares. */
+  /** Number of seats by shares. */
   readonly nominal: number;
-  /** All seats of the server: the most that a level without a borrowing limit may borrow. */
+  /** Number of all seats of the server: the maximum for a level without a borrowing limit. */
   readonly total: number;
-  /** Of what the level's own object says: the most open watches. */
+  /** Returns the maximum number of open watches, given the value in the level's own object. */
   readonly watchesOf: (most: number | undefined) => number;
 }
 
-/** Answers of one flow that are on their way. */
+/** Answers of one flow that are being sent. */
 interface Lingering {
-  /** Seats that they keep. */
+  /** Number of seats that these answers occupy. */
   seats: number;
-  /** Seats they took that went back, because their readers stand still. */
+  /** Number of their seats that were returned because readers have stalled. */
   stalledSeats: number;
 }
 
@@ -85,7 +85,7 @@ export class Level {
   #cancelledCount = 0;
   #openWatches = 0;
   #watchesMax = Number.POSITIVE_INFINITY;
-  /** Of flows that have answers on their way. */
+  /** By flow: its answers that are being sent. */
   readonly #lingering = new Map<string, Lingering>();
 
   constructor(deps: { readonly clock: Clock }, name: string) {
@@ -109,13 +109,13 @@ export class Level {
     return this.#discipline.kind === "exempt";
   }
 
-  /** Most seats one request of this level may take. */
+  /** Maximum number of seats that one request of this level may take. */
   get requestSeatsMax(): number {
     const handSize = this.#discipline.kind === "queue" ? this.#discipline.handSize : 1;
     return seatsMaxOf(this.#nominal, handSize);
   }
 
-  /** Why this level refuses when it refuses. */
+  /** Reason of this level's refusals. */
   get refusal(): "queue-full" | "concurrency-limit" {
     return this.#discipline.kind === "queue" ? "queue-full" : "concurrency-limit";
   }
@@ -155,7 +155,7 @@ export class Level {
     this.#seatedCount += 1;
   }
 
-  /** Whether one more may be open; then it is counted. Fewer than before may: those that are open stay. */
+  /** Counts one more watch, or returns false at the limit. If the limit falls, open watches remain open. */
   openWatch(): boolean {
     if (this.#openWatches >= this.#watchesMax) return false;
     this.#openWatches += 1;
@@ -183,7 +183,7 @@ export class Level {
     return true;
   }
 
-  /** Its reader stands still: the seats go back, and are remembered until it is gone. */
+  /** Returns the seats of an answer whose reader has stalled. They are counted until the answer has ended. */
   stall(flow: string, seats: number): void {
     const own = must(this.#lingering.get(flow), "what stalls lingers");
     own.seats -= seats;
@@ -197,7 +197,7 @@ export class Level {
     if (own.seats + own.stalledSeats === 0) this.#lingering.delete(flow);
   }
 
-  /** A client that left by itself says nothing about the load. */
+  /** Counts a refusal. A cancelled request does not indicate load, so it does not raise the retry time. */
   noteRejected(reason: RejectReason, nowMs: number): void {
     this.#rejectedCount += 1;
     if (reason === "time-out") this.#timedOutCount += 1;

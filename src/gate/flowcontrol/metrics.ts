@@ -19,7 +19,7 @@ const seatBounds = [1, 2, 4, 8, 16, 32, 64, 100];
 const lengthBounds = [0, 10, 25, 50, 100, 250, 500, 1_000];
 const prefix = "apiserver_flowcontrol_";
 
-/** The series of the requests of one schema at one level. */
+/** Time series of the requests of one schema at one level. */
 interface FlowCells {
   readonly dispatched: CounterCell;
   readonly executing: CounterCell;
@@ -80,7 +80,7 @@ export class FlowMetrics implements GateObserver {
     );
   }
 
-  /** Seats of the levels, and how they are shared. */
+  /** Describes the seats of the levels, and how they are shared. */
   describeLevels(set: MetricSet, levels: () => readonly LevelState[]): void {
     const seats = (name: string, help: string, read: (level: LevelState) => number): void =>
       set.gaugeOf(prefix + name, help, ["priority_level"], () =>

@@ -12,14 +12,14 @@ interface SecondCount {
 export class RetryAfter {
   #seconds = 1;
   #raisedAt = 0;
-  /** At most `secondsMax` entries, oldest first. */
+  /** Refusals by second: at most `secondsMax` entries, oldest first. */
   #history: SecondCount[] = [];
 
   get seconds(): number {
     return this.#seconds;
   }
 
-  /** A request was refused now. */
+  /** Counts a refusal at this time. */
   note(nowMs: number): void {
     const second = Math.floor(nowMs / 1000);
     const last = this.#history.at(-1);

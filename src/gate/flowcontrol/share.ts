@@ -5,7 +5,7 @@
  *        gates get the rest differs by `name`, so that no gate has the rest of every level.
  */
 export interface Share {
-  /** From 0; that of a gate beyond `count` is nothing. */
+  /** Index of the gate, from 0. The share of a gate from index `count` on is 0. */
   readonly index: number;
   readonly count: number;
 }

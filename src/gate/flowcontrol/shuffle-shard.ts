@@ -15,7 +15,7 @@ export interface Hash64 {
 
 const deckMax = 2 ** 20;
 
-/** Two independent 32-bit hashes of one text, each murmur-finished; not for secrets. */
+/** Returns two independent 32-bit hashes of one text, each with murmur's finisher. Not suitable for secrets. */
 export function hashFlow(schema: string, distinguisher: string): Hash64 {
   const text = `${schema}\0${distinguisher}`;
   let high = 0x9747_b28c;
@@ -54,7 +54,10 @@ export function dealHand(hash: Hash64, deckSize: number, handSize: number): read
   return remainders.map((remainder, index) => position(remainder, remainders, index));
 }
 
-/** The remainder counts cards still in the deck: each one dealt before and not above shifts it by one. */
+/**
+ * Returns the card at the remainder's position among the cards still in the deck. Each card dealt before, unless it
+ * is higher, shifts it by one.
+ */
 function position(remainder: number, remainders: readonly number[], index: number): number {
   let card = remainder;
   for (let before = index - 1; before >= 0; before--) {

@@ -1,14 +1,14 @@
-/** Open watches by user, each up to a limit. Holds an entry per user that has one. */
+/** Number of open watches by user, each up to a limit. Contains an entry for each user with an open watch. */
 export class UserWatches {
   readonly #max: number;
   readonly #counts = new Map<string, number>();
 
-  /** Infinity: nothing is counted. */
+  /** @param max maximum number per user. Infinity: watches are not counted. */
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** @returns false when it would be one too many; then nothing is counted. */
+  /** Counts a watch. @returns false if the user is at the limit; then it is not counted. */
   add(user: string): boolean {
     if (this.#max === Number.POSITIVE_INFINITY) return true;
     const count = this.#counts.get(user) ?? 0;

@@ -7,13 +7,13 @@
  */
 import type { FlowFacts } from "./classify.ts";
 
-/** Of a field with an index of its own, by resource. */
+/** By resource: field with an index of its own. */
 const indexedFields: ReadonlyMap<string, string> = new Map([["/pods", "spec.nodeName"]]);
 
 export class WatchCount {
   readonly #counts = new Map<string, number>();
 
-  /** @returns what forgets it; idempotent. */
+  /** Counts a watch. @returns a function that removes it from the count; idempotent. */
   open(facts: FlowFacts, query: URLSearchParams): () => void {
     if (isByIndex(facts, query)) return () => {};
     const place = placeOf(facts, facts.namespace, facts.name);
@@ -25,7 +25,7 @@ export class WatchCount {
     };
   }
 
-  /** Of a write; one that makes an object has no name. */
+  /** Returns the number of watches that a write may reach. A write that creates an object has no name. */
   of(facts: FlowFacts): number {
     if (this.#counts.size === 0) return 0;
     const { namespace, name } = facts;

@@ -1,14 +1,14 @@
-/** What a request takes of its level. */
+/** Seats that a request takes of its level. */
 export interface WorkSize {
   readonly seats: number;
-  /** Seats held for `extraMs` after the work is done, for what it sets off elsewhere. */
+  /** Number of seats held for `extraMs` after the work is done, for the work that it causes elsewhere. */
   readonly finalSeats: number;
   readonly extraMs: number;
-  /** It may have a seat of a work at rest. */
+  /** Whether the work may use a seat of a work at rest. */
   readonly isSmall: boolean;
 }
 
-/** Of a request of which nothing else is known. */
+/** Size of a request about which nothing else is known. */
 export const oneSeat: WorkSize = { seats: 1, finalSeats: 0, extraMs: 0, isSmall: false };
 
 export function widthOf({ seats, finalSeats }: WorkSize): number {

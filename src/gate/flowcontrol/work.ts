@@ -11,13 +11,13 @@
 import type { FlowFacts } from "./classify.ts";
 import { oneSeat, type WorkSize } from "./work-size.ts";
 
-/** What the server knows of its load; every answer may be undefined: not known. */
+/** Facts about the server's load. Undefined: the number is not known. */
 export interface Load {
-  /** Objects of a resource, in `namespace` or, with "", in all. */
+  /** Returns the number of objects of a resource in `namespace`. "": in all namespaces. */
   objects(group: string, resource: string, namespace: string): number | undefined;
-  /** Mean bytes of one of them as JSON, of some in that namespace. */
+  /** Returns the mean size of the resource's objects as JSON in bytes, from a sample in that namespace. */
   bytesPerObject(group: string, resource: string, namespace: string): number | undefined;
-  /** Watchers that an event of this write may reach. */
+  /** Returns the number of watchers that an event of this write may reach. */
   watchers(facts: FlowFacts): number;
 }
 
@@ -26,13 +26,13 @@ const listSeatsMax = 10;
 const watchersPerSeat = 100;
 const finalSeatsMax = 10;
 const finalMsPerSeat = 5;
-/** Used while a resource's mean size is not known. */
+/** Estimate while a resource's mean size is not known. */
 const bytesPerObjectGuess = 2_000;
 
 const small: WorkSize = { ...oneSeat, isSmall: true };
 const writes: ReadonlySet<string> = new Set(["create", "update", "patch", "delete"]);
 
-/** `seatsMax`: what one request may take of its level. */
+/** `seatsMax`: maximum number of seats that one request may take of its level. */
 export function estimateWork(
   facts: FlowFacts,
   query: URLSearchParams,
@@ -50,16 +50,16 @@ export function estimateWork(
   return writeWork(facts, load, seatsMax);
 }
 
-/** `sendInitialEvents`, or the older way: no resourceVersion, or 0. */
+/** Returns whether a watch begins with the state: by `sendInitialEvents`, or the older way, with resourceVersion absent or 0. */
 function beginsWithState(query: URLSearchParams): boolean {
   if (query.get("sendInitialEvents") === "true") return true;
   const version = query.get("resourceVersion") ?? "";
   return (version === "" || version === "0") && query.get("sendInitialEvents") !== "false";
 }
 
-/** Undefined where it is not known how many objects there are. */
+/** Returns the seats of a list. Undefined: the number of objects is not known. */
 function listSeats(facts: FlowFacts, query: URLSearchParams, load: Load): number | undefined {
-  // A field selector on one name makes it a read of one object.
+  // A field selector for one name makes the list a read of one object.
   if (facts.name !== "") return 1;
   const count = load.objects(facts.group, facts.resource, facts.namespace);
   if (count === undefined) return undefined;
@@ -76,12 +76,12 @@ function writeWork(facts: FlowFacts, load: Load, seatsMax: number): WorkSize {
   if (watchers < watchersPerSeat) return small;
   const wanted = Math.ceil(watchers / watchersPerSeat);
   const finalSeats = Math.min(wanted, finalSeatsMax, seatsMax);
-  // Fewer seats for longer: the same seat-seconds.
+  // With fewer seats the time is longer, so that the seat-seconds are the same.
   const extraMs = (wanted / finalSeats) * finalMsPerSeat;
   return { seats: 1, finalSeats, extraMs, isSmall: false };
 }
 
-/** A level's share that one request may take (apiserver max_seats.go). */
+/** Returns the maximum number of a level's seats for one request (apiserver max_seats.go). */
 export function seatsMaxOf(nominalSeats: number, handSize: number): number {
   const part = Math.ceil(nominalSeats * 0.15);
   const perHand = Math.floor(nominalSeats / handSize);

@@ -1,6 +1,6 @@
-/** For tests: the division of seats that fair queuing comes near, too simple to be wrong. */
+/** Max-min fair division of seats, which fair queuing approximates. For tests, and simple enough to be obviously correct. */
 
-/** The oracle: nobody gets more than asked for, and what is left is shared equally by those who want more. */
+/** Returns the expected division: each gets at most its rate, and those with a higher rate share the rest equally. */
 export function maxMin(rates: readonly number[], seats: number): readonly number[] {
   const shares = rates.map(() => 0);
   let left = seats;
