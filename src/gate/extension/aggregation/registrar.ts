@@ -80,7 +80,7 @@ export class Registrar {
 
   /** Writes until no name is due. Never rejects. */
   async #runWhileDue(): Promise<void> {
-    // Waits for the end of the turn, because many kinds change in one turn.
+    // Waits for the other changes of this turn, because many kinds change in one turn.
     await Promise.resolve();
     while (this.#state === "started" && (this.#areKindsChanged || this.#pending.size > 0)) {
       if (this.#areKindsChanged) this.#lookAtKinds();

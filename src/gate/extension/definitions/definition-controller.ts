@@ -86,7 +86,7 @@ export class DefinitionController {
 
   /** Processes all due definitions. Never rejects. */
   async #run(): Promise<void> {
-    // Waits for the next turn: listeners run while the caches apply a change, and that turn must not write.
+    // Listeners run while the caches apply a change, so nothing is written before they have returned.
     await Promise.resolve();
     for (const name of this.#due) {
       if (this.#isClosed) return;

@@ -145,7 +145,7 @@ export class Forms {
 
   #needsConverter(cached: CachedObject): boolean {
     if (this.#deps.converter === undefined || this.#isOwn(cached.revision)) return false;
-    // Settled objects are in the stored version, which need not be verified by parsing.
+    // Settled objects are in the stored version, so they need not be parsed to find their version.
     if (this.#deps.epoch.isSettled(cached.revision)) return true;
     return cached.object.apiVersion !== this.#apiVersion;
   }

@@ -51,7 +51,7 @@ export class ServedDefinition {
   /** Text that changes whenever the definition changes how objects are read or written. */
   readonly identity: string;
   readonly acceptedNames: CustomResourceDefinitionNames | undefined;
-  /** Whether another definition has a name that this one wants. */
+  /** Whether the definition waits for a name that another definition has. */
   readonly isWaitingForNames: boolean;
   readonly epoch: Epoch;
   /** By version: resource under which requests are served. Empty until the names are accepted. */

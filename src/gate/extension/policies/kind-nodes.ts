@@ -100,7 +100,7 @@ class Population {
   }
 }
 
-/** Returns whether the schema declares the fields of metadata itself. Otherwise expressions see only the names in it. */
+/** Returns whether the schema declares the fields of metadata itself. Otherwise expressions see only its name fields. */
 function hasMeta({ properties }: JsonObject): boolean {
   if (!isJsonObject(properties)) return false;
   const metadata = properties["metadata"];

@@ -26,7 +26,7 @@ export interface WebhookServer {
   readonly port: number;
   /** PEM in base64. */
   readonly caBundle: string;
-  /** Requests received so far, of all paths. */
+  /** Review requests received so far, on all paths. */
   readonly asked: ReviewRequest[];
   /** Number of connections so far. */
   readonly connections: () => number;
