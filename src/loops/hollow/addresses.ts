@@ -24,7 +24,7 @@ export function nodeAddress(index: number): string {
   return ipv4Text(nodeBase + 1 + index);
 }
 
-/** At least 254 pod addresses; more when the node may hold more pods. */
+/** Returns the node's block of at least 254 pod addresses; more when the node allows more pods. */
 export function podBlock(index: number, podsMax: number): PodBlock {
   const size = Math.max(256, 2 ** Math.ceil(Math.log2(podsMax + 2)));
   const offset = index * size;
@@ -36,7 +36,7 @@ export function cidrText(block: PodBlock): string {
   return `${ipv4Text(block.base)}/${32 - Math.log2(block.size)}`;
 }
 
-/** Undefined for what is no IPv4 range. */
+/** Undefined: the text is not an IPv4 range. */
 export function parseCidr(text: string): PodBlock | undefined {
   const match = /^([0-9.]+)\/([0-9]{1,2})$/.exec(text);
   const base = match === null ? undefined : parseIpv4(match[1] ?? "");
@@ -58,7 +58,7 @@ export class PodAddresses {
     this.#block = block;
   }
 
-  /** Undefined when the block is full: the pod waits. */
+  /** Takes a free address. Undefined: the block is full, and the pod must wait. */
   take(): string | undefined {
     const count = this.#block.size - 2; // without network and broadcast address
     if (this.#used.size >= count) return undefined;
@@ -69,7 +69,7 @@ export class PodAddresses {
     return ipv4Text(this.#block.base + 1 + offset);
   }
 
-  /** Marks an address found on a pod as taken; one of another block is none of ours. */
+  /** Marks the address of an existing pod as taken; an address of another block is ignored. */
   adopt(text: string): void {
     const offset = this.#offset(text);
     if (offset !== undefined) this.#used.add(offset);

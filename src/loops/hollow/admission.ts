@@ -13,7 +13,7 @@ export interface NodeView {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
-  /** Billionths by resource name. */
+  /** By resource name: amounts in billionths. */
   readonly allocatable: ReadonlyMap<string, bigint>;
 }
 
@@ -25,7 +25,7 @@ export interface Rejection {
 const osLabel = "kubernetes.io/os";
 const nodeOs = "linux";
 
-/** The first reason against it, in the kubelet's order; undefined: the pod is admitted. */
+/** Returns the first reason against the pod, in the kubelet's order. Undefined: the pod is admitted. */
 export function rejectionOf(
   pod: Pod,
   demand: Demand,
@@ -63,7 +63,7 @@ function resourceRejection(
   for (const name of inOrder([...amounts.keys()])) {
     const wanted = amounts.get(name) ?? 0n;
     const capacity = allocatable.get(name);
-    // The node does not know it: a resource of the whole cluster, or of a resource claim.
+    // A resource that the node does not list belongs to the whole cluster or to a resource claim.
     const isNative = isNativeResource(name) && !name.startsWith(classPrefix);
     if (wanted <= 0n || (capacity === undefined && !isNative)) continue;
     const used = usage.amount(name);
@@ -85,7 +85,7 @@ function insufficient(
   return { reason: `OutOf${name}`, message };
 }
 
-/** Of extended resources that stand for the devices of a class. */
+/** Prefix of extended resources that represent the devices of a class. */
 const classPrefix = "deviceclass.resource.kubernetes.io/";
 const first = ["cpu", "memory", "ephemeral-storage"];
 
@@ -94,7 +94,7 @@ function inOrder(names: readonly string[]): string[] {
   return [...first.filter((name) => names.includes(name)), ...others];
 }
 
-/** Thousandths of CPU, whole units of everything else, rounded up as upstream. */
+/** Returns thousandths of a CPU, or whole units of other resources, rounded up as upstream. */
 function wholeOf(name: string, nanos: bigint): bigint {
   const unit = name === "cpu" ? 1_000_000n : 1_000_000_000n;
   return nanos <= 0n ? 0n : (nanos + unit - 1n) / unit;
@@ -117,7 +117,7 @@ function portRejection({ ports }: Demand, usage: NodeUsage): Rejection | undefin
   return predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports");
 }
 
-/** Of taints a kubelet minds NoExecute only. */
+/** Rejects by taints; a kubelet considers only NoExecute taints. */
 function taintRejection(pod: Pod, { taints }: NodeView): Rejection | undefined {
   const tolerations = pod.spec?.tolerations ?? [];
   const untolerated = taints.some(

@@ -26,17 +26,17 @@ export interface StatusFacts {
   readonly hostAddress: string;
   readonly nowMs: number;
   readonly images: ImagePatterns;
-  /** How running containers end in this step; absent: none does. */
+  /** How running containers end in this step. Absent: no container ends. */
   readonly ending?: Ending;
-  /** The pod begins anew in this step: what is shown of its containers is of the life before. */
+  /** The pod restarts all containers in this step: the current container statuses are of the previous run. */
   readonly isRestartingAll?: true;
 }
 
 export interface Ending {
   readonly exitCode: number;
-  /** Of the back-off that follows. */
+  /** Delay of the back-off after the end. */
   readonly delayMs?: number;
-  /** The pod's own, for deadlines. */
+  /** Reason of the pod's status, for deadlines. */
   readonly reason?: string;
   readonly message?: string;
 }
@@ -60,7 +60,7 @@ export function initStatuses(facts: StatusFacts): ContainerStatus[] {
   );
 }
 
-/** Containers of `kubectl debug`: they start at once and are never ready. */
+/** Returns the statuses of `kubectl debug` containers, which start at once and are never ready. */
 export function ephemeralStatuses(facts: StatusFacts): ContainerStatus[] {
   const { pod, run } = facts;
   if (run.stage === "accepted" || run.stage === "creating") return [];
@@ -120,7 +120,7 @@ function initStatus(
   return up(facts, container, old, isSidecar(container));
 }
 
-/** One that has ended and whose policy lets it be, while others go on. */
+/** Whether the container has ended and its policy does not restart it while other containers run. */
 function staysEnded(facts: StatusFacts, container: Container, old: Known): old is ContainerStatus {
   if (facts.isRestartingAll === true) return false;
   const exitCode = old?.state?.terminated?.exitCode;
@@ -131,18 +131,18 @@ function betweenRuns(facts: StatusFacts, container: Container, old: Known): Cont
   const { pod, run, ending } = facts;
   if (staysEnded(facts, container, old)) return { ...old, ready: false };
   const next = ending === undefined ? undefined : afterExit(container, pod, ending.exitCode);
-  // Those that did not ask for it are killed.
+  // Containers that did not request the restart of all containers are killed.
   if (run.restartsAll === true)
     return ended(next === "restarts-all" ? facts : asKilled(facts), container, old);
   return next === "stays" ? ended(facts, container, old) : backedOff(facts, container, old);
 }
 
-/** Sidecars do not end on their own: they are stopped once the pod's own containers have ended. */
+/** Returns the facts of a killed container. Sidecars do not end on their own, but after the pod's main containers. */
 function asKilled(facts: StatusFacts): StatusFacts {
   return { ...facts, ending: { exitCode: killedCode } };
 }
 
-/** All start anew, and this one has run before. */
+/** Whether all containers restart and this container has run before. */
 function isAnotherRun({ isRestartingAll }: StatusFacts, old: Known): boolean {
   return isRestartingAll === true && (old?.containerID ?? "") !== "";
 }
@@ -169,7 +169,7 @@ function notPulled(facts: StatusFacts, container: Container, old: Known): Contai
   return { ...waiting(facts, container, old), lastState: lastState(facts, old), state };
 }
 
-/** Running: as before, or started anew when it did not run or is not the same any more. */
+/** Returns a running status: unchanged, or new when the container did not run or was changed. */
 function up(facts: StatusFacts, container: Container, old: Known, ready: boolean): ContainerStatus {
   const resources = resourcesOf(facts, container, old);
   const runs = old?.state?.running !== undefined;
@@ -192,7 +192,7 @@ function up(facts: StatusFacts, container: Container, old: Known, ready: boolean
   };
 }
 
-/** Between two runs; the back-off of the pod's own containers is the one of the first. */
+/** Status between two runs. The back-off of all main containers is the back-off of the first one. */
 function backedOff(facts: StatusFacts, container: Container, old: Known): ContainerStatus {
   const { pod, ending } = facts;
   if (ending === undefined && old !== undefined) return old;
@@ -211,7 +211,7 @@ function backedOff(facts: StatusFacts, container: Container, old: Known): Contai
   };
 }
 
-/** A plain init container that has succeeded. */
+/** Status of an init container, not a sidecar, that has succeeded. */
 function done(facts: StatusFacts, container: Container, old: Known): ContainerStatus {
   const again = isAnotherRun(facts, old);
   if (old?.state?.terminated?.exitCode === 0 && !again) return { ...old, ready: true };
@@ -228,7 +228,7 @@ function done(facts: StatusFacts, container: Container, old: Known): ContainerSt
   };
 }
 
-/** The pod is over: what ran has ended, what never ran cannot be found. */
+/** Status after the end of the pod: a running container has ended, one that never ran cannot be located. */
 function ended(facts: StatusFacts, container: Container, old: Known): ContainerStatus {
   if (old?.state?.terminated !== undefined) return { ...old, ready: false };
   const hadStarted = facts.run.startedMs > 0;
@@ -236,7 +236,7 @@ function ended(facts: StatusFacts, container: Container, old: Known): ContainerS
   const base: ContainerStatus = old ?? unseen;
   const wasRunning = old === undefined ? hadStarted : old.state?.running !== undefined;
   const code = facts.ending?.exitCode ?? 0;
-  // Between two runs the last one counts.
+  // Between two runs, the last run counts.
   const last = old?.lastState?.terminated;
   const terminated = wasRunning ? terminatedState(facts, base, code) : (last ?? notLocated);
   const lastShown = last === terminated ? {} : base.lastState;
@@ -267,14 +267,14 @@ function created(facts: StatusFacts, container: Container, restartCount: number)
   };
 }
 
-/** What `lastState` says once `old` does not run any more. */
+/** Returns the `lastState` of a container after `old` has stopped running. */
 function lastState(facts: StatusFacts, old: Known): ContainerState {
   if (old?.state?.terminated !== undefined) return { terminated: old.state.terminated };
   if (old?.state?.running === undefined) return old?.lastState ?? {};
   return { terminated: terminatedState(facts, old, facts.ending?.exitCode ?? killedCode) };
 }
 
-/** What a shell reports for a program ended by SIGTERM. */
+/** Exit code that a shell reports for a program ended by SIGTERM. */
 export const killedCode = 143;
 
 function terminatedState(
@@ -293,7 +293,7 @@ function terminatedState(
   };
 }
 
-/** While a resize waits or is under way the container has what it was given before. */
+/** While a resize is deferred or in progress, the container keeps its previous resources. */
 function resourcesOf(facts: StatusFacts, container: Container, old: Known) {
   if (facts.run.resize !== undefined && old?.resources !== undefined) {
     const { resources, allocatedResources } = old;
@@ -312,7 +312,7 @@ function containerId(pod: Pod, name: string, restarts: number): string {
   return `containerd://${hexId(`${pod.metadata?.uid ?? ""}/${name}/${restarts}`)}`;
 }
 
-/** Whole seconds as Go prints a duration: 10s, 1m20s, 5m0s. */
+/** Formats whole seconds as Go prints a duration: 10s, 1m20s, 5m0s. */
 function goDuration(ms: number): string {
   const seconds = Math.round(ms / 1_000);
   const minutes = Math.floor(seconds / 60);

@@ -15,7 +15,7 @@ const countersMax = 500_000;
 export class CpuCounters {
   readonly #counters = new Map<string, Counter>();
 
-  /** Nanoseconds of CPU until `nowMs`. `cpuNanos`: billionths of a core in use now. */
+  /** Returns the nanoseconds of CPU used until `nowMs`. `cpuNanos`: present usage in billionths of a core. */
   until(key: string, startedMs: number, nowMs: number, cpuNanos: bigint): bigint {
     const known = this.#counters.get(key) ?? { atMs: Math.min(startedMs, nowMs), nanos: 0n };
     const spentMs = BigInt(Math.max(0, Math.floor(nowMs - known.atMs)));

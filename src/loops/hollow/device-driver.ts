@@ -27,7 +27,7 @@ const nodesRef = { group: "", version: "v1", resource: "nodes" } as const;
 const publishersMax = 16;
 const retry = { retryFirstMs: 200, retryMostMs: 10_000 };
 
-/** Publishes until every node's slices are there, then rests until `signal` aborts. */
+/** Publishes the slices of every node, then waits until `signal` aborts. */
 export async function publishDevices(
   deps: HollowDeps,
   devices: HollowDevices,
@@ -45,7 +45,7 @@ export async function publishDevices(
   await runWorkers(queue, publishersMax, publish, signal);
 }
 
-/** Slices of an earlier run make room: those of the new generation alone count, whatever comes first. */
+/** Publishes slices of a new generation and deletes those of earlier runs; only the newest generation counts. */
 async function publishNode(client: Client, devices: HollowDevices, name: string): Promise<void> {
   const node = await client.get<Node>(nodesRef, "", name);
   const ref = resource("resourceslices");
@@ -78,7 +78,7 @@ async function deleteSlice(client: Client, name: string): Promise<void> {
   }
 }
 
-/** An object of the name, of an earlier run, becomes what it should be. */
+/** Creates the object, or replaces an object of that name from an earlier run. */
 async function put<T extends KubeObject>(
   client: Client,
   ref: ResourceRef,
@@ -97,11 +97,11 @@ async function put<T extends KubeObject>(
   }
 }
 
-/** How a kubelet's look at the claims of a Pod ends. */
+/** Result of a kubelet's attempt to prepare the claims of a Pod. */
 interface Preparing {
-  /** Why its containers cannot start yet, as a kubelet says it. */
+  /** Why the containers cannot start yet, in the kubelet's words. */
   readonly refusal?: string;
-  /** How long the drivers take; 0: all is prepared. */
+  /** Time that the drivers need, in milliseconds; 0: all claims are prepared. */
   readonly takesMs: number;
 }
 
@@ -165,7 +165,7 @@ async function prepareNamed(
   return askDriver(claim, devices);
 }
 
-/** Drivers of others are taken to have prepared their devices at once. */
+/** Asks the driver to prepare a claim. Other drivers are assumed to have prepared their devices at once. */
 function askDriver(claim: ResourceClaim, devices: HollowDevices | undefined): Preparing {
   const results = claim.status?.allocation?.devices?.results ?? [];
   const isOurs = results.some(({ driver }) => driver === devices?.driver);

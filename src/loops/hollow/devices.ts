@@ -18,25 +18,25 @@ import { canonicalQuantity } from "#api/values/quantity.ts";
 
 export interface HollowDevices {
   readonly driver: string;
-  /** The name of the DeviceClass. */
+  /** Name of the DeviceClass. */
   readonly className: string;
   readonly perNode: number;
-  /** Of one whole device: whole numbers with a suffix, as `80Gi`. */
+  /** Capacity of one whole device: integers with a suffix, such as `80Gi`. */
   readonly capacity: Readonly<Record<string, string>>;
   readonly attributes: Readonly<Record<string, DeviceAttribute>>;
-  /** Devices of a node that share an NVLink domain: the first of them, the next, and so on. */
+  /** Number of a node's devices that share an NVLink domain: consecutive devices from the first one. */
   readonly nvlinkDomainSize: number;
-  /** `count` of them fill a device. */
+  /** Kinds of partitions; `count` of them fill a device. */
   readonly partitions: readonly { readonly name: string; readonly count: number }[];
-  /** How long preparing takes. */
+  /** Time that the preparation takes. */
   readonly prepareMs: number;
-  /** What preparing says when it fails; absent: it succeeds. */
+  /** Error message of the preparation. Absent: it succeeds. */
   readonly prepareError?: string;
 }
 
-/** What one device is in shares: 2, 3, 4, 5, 6, 7, 8 and more parts of it are whole numbers. */
+/** Number of shares of one device; divisible by 2 to 8, among others, so that such parts are integers. */
 const deviceShares = 840;
-/** Upstream's limits for one slice: devices, those that consume counters, and sets of counters. */
+/** Upstream's limits for one slice: devices, devices that consume counters, and counter sets. */
 const devicesMax = 128;
 const consumersMax = 64;
 const counterSetsMax = 8;
@@ -50,7 +50,7 @@ export function deviceClassOf({ className, driver }: HollowDevices): DeviceClass
   };
 }
 
-/** One pool, named after the node: its devices, and what they share when there are partitions. */
+/** Returns the slices of one pool, named after the node: its devices and, with partitions, their shared counters. */
 export function slicesOf(
   devices: HollowDevices,
   node: Node,
@@ -71,7 +71,7 @@ export function slicesOf(
   }));
 }
 
-/** A slice has devices or counters, never both. */
+/** Returns the contents of the slices; a slice has either devices or counters. */
 function contentsOf(
   devices: HollowDevices,
 ): readonly { devices?: Device[]; sharedCounters?: CounterSet[] }[] {
@@ -133,7 +133,7 @@ const smaller = new Map([
   ["Ki", ""],
 ]);
 
-/** `80Gi` in 4 parts is `20Gi`; what does not divide is given in the next smaller unit, rounded down. */
+/** Divides a quantity: `80Gi` in 4 parts is `20Gi`. An indivisible one uses the next smaller unit, rounded down. */
 function partOf(quantity: string, parts: number): string {
   const [, amount = "0", suffix = ""] = /^([0-9]+)(.*)$/.exec(quantity) ?? [];
   const whole = Number(amount);

@@ -8,21 +8,21 @@ import type { Failure } from "./failure.ts";
 export interface ScheduledFailure {
   readonly failure: Failure;
   readonly nodes: NodeChoice;
-  /** Since the start. */
+  /** Time of the first start, since the start of the process. */
   readonly atMs: number;
-  /** Infinity: it stays. */
+  /** Duration of the failure; Infinity: it never ends. */
   readonly forMs: number;
-  /** From one begin to the next; Infinity: once. */
+  /** Time from one start to the next; Infinity: the failure happens once. */
   readonly everyMs: number;
 }
 
-/** All that are given must hold; empty: every node. */
+/** A choice of nodes. All given fields must match; without fields, every node matches. */
 export interface NodeChoice {
-  /** By index, both ends included. */
+  /** First and last index, both included. */
   readonly from?: number;
   readonly to?: number;
   readonly zone?: string;
-  /** Of the nodes, in per cent; the same ones each time. */
+  /** Percentage of the nodes; the same nodes each time. */
   readonly percent?: number;
 }
 
@@ -31,7 +31,7 @@ interface ChosenNode {
   readonly zone: string;
 }
 
-/** The first that holds; undefined: the node is well. */
+/** Returns the first failure that applies to the node. Undefined: the node works. */
 export function failureAt(
   schedule: readonly ScheduledFailure[],
   node: ChosenNode,
@@ -49,7 +49,7 @@ function intoMs(sinceMs: number, everyMs: number): number {
   return everyMs === Infinity ? sinceMs : sinceMs % everyMs;
 }
 
-/** Infinity: never again. */
+/** Returns the time of the next change; Infinity: there is no further change. */
 export function nextChangeMs(schedule: readonly ScheduledFailure[], elapsedMs: number): number {
   const changes = schedule.map(({ atMs, forMs, everyMs }) => {
     if (elapsedMs < atMs) return atMs;
@@ -65,7 +65,7 @@ function isChosen({ from = 0, to = Infinity, zone, percent }: NodeChoice, node: 
   return percent === undefined || shareOf(node.index) < percent;
 }
 
-/** An even spread over 0 to 100 by the index: Knuth's multiplicative hash. */
+/** Maps the index evenly to 0..100, by Knuth's multiplicative hash. */
 function shareOf(index: number): number {
   return (Math.imul(index + 1, 2_654_435_761) >>> 0) / (2 ** 32 / 100);
 }

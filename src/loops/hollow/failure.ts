@@ -24,14 +24,14 @@ const slowBeats = 4;
 const slowBeatsMax = 1_000;
 const skewMsMax = 10 * 365 * 86_400_000;
 
-/** Shared: there may be 50,000 nodes. */
+/** Shared objects, because there may be 50,000 nodes. */
 const silent: Failure = { kind: "silent" };
 const diskPressure: Failure = { kind: "disk-pressure" };
 
 export const failureForms =
   "crash, partition, flap[:DURATION], slow[:COUNT], disk-pressure, clock-skew:DURATION";
 
-/** Undefined: it is none of them. */
+/** Undefined: the text is not a known failure. */
 export function parseFailure(text: string): Failure | undefined {
   const [word = "", argument = ""] = text.split(":", 2);
   const ms = argument === "" ? undefined : parseGoDuration(argument);
@@ -62,7 +62,7 @@ export function parseFailure(text: string): Failure | undefined {
   }
 }
 
-/** Nothing is heard of it now. */
+/** Whether the node is silent at this time. */
 export function isSilent(failure: Failure | undefined, nowMs: number): boolean {
   if (failure === undefined) return false;
   if (failure.kind === "silent") return true;

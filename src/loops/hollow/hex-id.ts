@@ -1,6 +1,6 @@
-/** Ids that look like a runtime's and are the same for the same text, so that a restart changes none. */
+/** Ids that look like those of a runtime; equal texts have equal ids, so that a restart does not change them. */
 
-/** 64 hexadecimal digits from eight rounds of FNV-1a. Not for secrets. */
+/** Returns 64 hexadecimal digits from eight rounds of FNV-1a. Not for secrets. */
 export function hexId(text: string): string {
   let digits = "";
   for (let round = 0; round < 8; round++) {

@@ -13,7 +13,7 @@ import { nodeCapacity, nodeLabels } from "./node-object.ts";
 import { NodeUsage } from "./node-usage.ts";
 import type { HollowOptions } from "./options.ts";
 
-/** Of all nodes of a process. */
+/** Values that all nodes of a process share. */
 interface NodeDefaults {
   readonly options: HollowOptions;
   readonly capacity: Texts;
@@ -30,21 +30,21 @@ export function nodeDefaults(options: HollowOptions): NodeDefaults {
 export class HollowNode implements NodeView {
   readonly index: number;
   readonly name: string;
-  /** Of the Node object; "" until registered. */
+  /** Uid of the Node object; "" until the node is registered. */
   uid = "";
-  /** resourceVersion of its lease; "" until there is one. */
+  /** resourceVersion of the node's lease; "" until the lease exists. */
   leaseVersion = "";
-  /** Heartbeats until the next status though nothing changed. */
+  /** Number of heartbeats until the next status write without a change. */
   beatsToStatus = 0;
-  /** The Node object was deleted by someone: like a kubelet, it is not registered again. */
+  /** Whether another client deleted the Node object; as with a kubelet, it is not registered again. */
   gone = false;
-  /** By the schedule. */
+  /** Failure by the schedule. */
   scheduled: Failure | undefined;
-  /** By the annotation of its Node; goes before the schedule. */
+  /** Failure by the annotation of the Node object; takes precedence over the schedule. */
   commanded: Failure | undefined;
-  /** Nothing was heard of it at its last heartbeat. */
+  /** Whether the node was silent at its last heartbeat. */
   wasSilent = false;
-  /** uids of pods whose resize waits for room. */
+  /** Uids of pods whose resize waits for room. */
   readonly deferred = new Set<string>();
   readonly #defaults: NodeDefaults;
   #block: PodBlock;
@@ -84,7 +84,7 @@ export class HollowNode implements NodeView {
     return this.#addresses;
   }
 
-  /** Of the pods that were admitted and have not ended. */
+  /** Usage by the pods that were admitted and have not ended. */
   get usage(): NodeUsage {
     this.#usage ??= new NodeUsage();
     return this.#usage;
@@ -98,12 +98,12 @@ export class HollowNode implements NodeView {
     return this.#allocatable ?? this.#defaults.allocatable;
   }
 
-  /** Someone else assigned the range, before any pod was seen. */
+  /** Uses the range that another component assigned, before any pod was seen. */
   useBlock(block: PodBlock): void {
     if (this.#addresses === undefined) this.#block = block;
   }
 
-  /** Takes what admission asks for from the Node object. */
+  /** Reads the fields of the Node object that admission needs. */
   seen(object: Node): void {
     const { labels = {}, annotations = {} } = object.metadata ?? {};
     const { [failureAnnotation]: failure } = annotations;

@@ -21,7 +21,7 @@ interface HollowMetrics {
   readonly leaseRenewals: number;
 }
 
-/** Nodes that come and go while hollow nodes run. */
+/** Adds and removes nodes while hollow nodes run. */
 export interface NodeRoster {
   add(node: HollowNode): void;
   delete(name: string): void;
@@ -31,13 +31,13 @@ export interface Hollow {
   readonly roster: NodeRoster;
   /** Runs until `signal` aborts. Call once. */
   run(signal: AbortSignal): Promise<void>;
-  /** Resolves when every node is registered; its first lease is then on its way. */
+  /** Resolves when every node is registered; the write of its first lease has started then. */
   readonly registered: Promise<void>;
   metrics(): HollowMetrics;
   hasNode(name: string): boolean;
-  /** "" for a node that is not one of these. */
+  /** Returns the node's address; "" for a node outside this process. */
   nodeAddress(name: string): string;
-  /** Of a pod on one of these nodes; "" for another. */
+  /** Returns the address of a pod on one of these nodes; "" for another pod. */
   podAddress(nodeName: string, isHostNetwork: boolean, uid: string): string;
 }
 

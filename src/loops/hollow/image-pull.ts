@@ -9,16 +9,16 @@ import type { PullRun } from "./pod-run.ts";
 
 const patternCharsMax = 256;
 const patternsMax = 16;
-/** The longest name of a repository: messages repeat the image, and a status has a limit. */
+/** Maximum length of an image name in messages, which repeat it, because the size of a status is limited. */
 const shownCharsMax = 255;
 const firstMs = 10_000;
 const mostMs = 300_000;
-/** How long a failed pull is shown before the back-off: the kubelet's next look at the pod. */
+/** Time that a failed pull is shown before the back-off: until the kubelet's next sync of the pod. */
 const failedMs = 2_000;
 
 export type ImagePatterns = readonly (readonly string[])[];
 
-/** Comma separated; "" names none. Throws RangeError beyond the limits. */
+/** Parses comma separated patterns; "" has none. @throws RangeError beyond the limits. */
 export function imagePatterns(text: string): ImagePatterns {
   const patterns = text.split(",").filter((pattern) => pattern !== "");
   if (patterns.length > patternsMax) {
@@ -51,7 +51,7 @@ function matches(pieces: readonly string[], text: string): boolean {
   return at <= text.length - last.length;
 }
 
-/** The first pull of `failing` has just failed; images that must not be pulled are not tried again. */
+/** Returns the state after the first failed pull of `failing`; images with policy Never are not pulled again. */
 export function firstPull(failing: readonly Container[], nowMs: number): PullRun {
   const isTried = failing.some(({ imagePullPolicy }) => imagePullPolicy !== "Never");
   if (isTried) return failedPull(1, nowMs);
@@ -62,7 +62,7 @@ function failedPull(failures: number, nowMs: number): PullRun {
   return { failures, isBackingOff: false, untilMs: nowMs + failedMs };
 }
 
-/** What follows once `pull` is over: the back-off, then the next failed pull. */
+/** Returns the state after `pull`: the back-off, then the next failed pull. */
 export function nextPull(pull: PullRun, nowMs: number): PullRun {
   if (pull.isBackingOff) return failedPull(pull.failures + 1, nowMs);
   const backOffMs = Math.min(mostMs, firstMs * 2 ** Math.min(10, pull.failures - 1));
@@ -74,7 +74,7 @@ interface Waiting {
   readonly message: string;
 }
 
-/** `state.waiting` of a container whose image cannot be pulled. */
+/** Returns `state.waiting` of a container whose image cannot be pulled. */
 export function pullWaiting(container: Container, pull: PullRun): Waiting {
   const image = shownImage(container);
   if (container.imagePullPolicy === "Never") {
@@ -93,7 +93,7 @@ interface PullEvent {
   readonly message: string;
 }
 
-/** The kubelet's events for the state that begins. */
+/** Returns the kubelet's events for the new state. */
 export function pullEvents(container: Container, pull: PullRun): readonly PullEvent[] {
   const image = shownImage(container);
   const { reason, message } = pullWaiting(container, pull);
@@ -117,7 +117,7 @@ function shownImage({ image = "" }: Container): string {
   return image.length > shownCharsMax ? `${image.slice(0, shownCharsMax)}...` : image;
 }
 
-/** As containerd words it: an unknown host has no address, a known one has no such image. */
+/** Returns containerd's message: an unknown host has no address, a known host lacks the image. */
 function pullError(image: string): string {
   const name = fullName(image);
   const head = `failed to pull and unpack image "${name}": failed to resolve reference "${name}"`;
@@ -132,7 +132,7 @@ function pullError(image: string): string {
   return `rpc error: code = Unknown desc = ${head}: failed to do request: Head "${url}": ${lookup}`;
 }
 
-/** With registry and tag, as a runtime completes it: `nginx` is `docker.io/library/nginx:latest`. */
+/** Adds registry and tag, as a runtime does: `nginx` becomes `docker.io/library/nginx:latest`. */
 function fullName(image: string): string {
   const [path, tag] = splitTag(image);
   const whole = tag === "" ? `${path}:latest` : image;
@@ -143,7 +143,7 @@ function fullName(image: string): string {
   return isHost ? whole : `docker.io/${whole}`;
 }
 
-/** The tag or digest is "" when there is none; a colon before a slash is a port. */
+/** Splits off the tag or digest, "" when there is none; a colon before a slash starts a port. */
 function splitTag(image: string): readonly [path: string, tag: string] {
   const at = image.indexOf("@");
   if (at >= 0) return [image.slice(0, at), image.slice(at + 1)];

@@ -1,4 +1,4 @@
-/** What a hollow node's kubelet shows of its pods: `/metrics/resource` and `/stats/summary`; pure but for the counters. */
+/** A hollow kubelet's pages about its pods: `/metrics/resource` and `/stats/summary`; pure except for the counters. */
 import type { Pod } from "#api/gen/types.ts";
 import type { JsonObject } from "#api/object.ts";
 import { formatTime, parseTime } from "#api/values/time.ts";
@@ -8,7 +8,7 @@ import { podUsage, sumOfUsage } from "./usage.ts";
 
 export interface NodePage {
   readonly nodeName: string;
-  /** When the node was made. */
+  /** Creation time of the node. */
   readonly startedMs: number;
   readonly memoryBytes: bigint;
   readonly pods: readonly Pod[];
@@ -19,7 +19,7 @@ export interface NodePage {
 interface Used {
   readonly startedMs: number;
   readonly cpuNanos: bigint;
-  /** Counted. */
+  /** CPU time from the counters. */
   readonly cpuTimeNanos: bigint;
   readonly memoryBytes: bigint;
 }
@@ -47,7 +47,7 @@ function summed(list: readonly Used[]) {
   return { ...sumOfUsage(list), cpuTimeNanos };
 }
 
-/** Prometheus' text, with a kubelet's names and helps. */
+/** Returns the page in Prometheus' text format, with a kubelet's metric names and help texts. */
 export function resourceMetrics(page: NodePage, counters: CpuCounters): string {
   const pods = usedPods(page, counters);
   const node = summed(pods);
@@ -128,7 +128,7 @@ function podLabels({ metadata }: Pod): string {
   return `namespace=${quoted(metadata?.namespace ?? "")},pod=${quoted(metadata?.name ?? "")}`;
 }
 
-/** Names of the API have nothing to escape. */
+/** Quotes a name; names of the API need no escapes. */
 function quoted(text: string): string {
   return `"${text}"`;
 }
@@ -137,7 +137,7 @@ function seconds(nanos: bigint): string {
   return String(Number(nanos) / 1e9);
 }
 
-/** stats/v1alpha1 Summary: what metrics of CPU and memory a kubelet has. */
+/** Returns a stats/v1alpha1 Summary with a kubelet's CPU and memory metrics. */
 export function statsSummary(page: NodePage, counters: CpuCounters): JsonObject {
   const pods = usedPods(page, counters);
   const time = formatTime(page.nowMs);

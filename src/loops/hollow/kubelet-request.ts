@@ -26,7 +26,7 @@ const pages: readonly KubeletPage[] = [
   "healthz",
 ];
 
-/** `host`: the Host header, with its port. */
+/** Parses a request to a kubelet. `host`: the Host header, with its port. */
 export function kubeletAsk(path: string, host: string): KubeletAsk {
   const named = /^(?:\/metrics)?\/nodes\/([^/]+)(\/.*)$/.exec(path);
   const rest = (named?.[2] ?? path).slice(1).replace(/\/$/, "");
@@ -40,12 +40,12 @@ export function kubeletAsk(path: string, host: string): KubeletAsk {
   return { kind: "logs", namespace, pod, container };
 }
 
-/** No object is called so, and a path that is built of it may lead elsewhere. */
+/** Whether the segment is `.` or `..`: no object has that name, and a path built from it may lead elsewhere. */
 function isStep(segment: string): boolean {
   return segment === "." || segment === "..";
 }
 
-/** Subresources of `nodes`, one of which is enough, as with KubeletFineGrainedAuthz. */
+/** Returns the subresources of `nodes` that permit the request; one is enough, as with KubeletFineGrainedAuthz. */
 export function kubeletRights(ask: KubeletAsk): readonly string[] {
   if (ask.kind !== "page") return ["proxy"];
   if (ask.page === "stats/summary") return ["stats"];

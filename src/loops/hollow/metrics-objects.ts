@@ -1,4 +1,4 @@
-/** PodMetrics and NodeMetrics of metrics.k8s.io/v1beta1 for hollow pods and nodes, as metrics-server would make them; pure. */
+/** PodMetrics and NodeMetrics of metrics.k8s.io/v1beta1 for hollow pods and nodes, as metrics-server makes them; pure. */
 import type { Node, Pod } from "#api/gen/types.ts";
 import type { JsonObject } from "#api/object.ts";
 import { formatTime } from "#api/values/time.ts";
@@ -7,14 +7,14 @@ import type { UsageRule } from "./usage-rules.ts";
 import { podUsage, sumOfUsage, usageTexts } from "./usage.ts";
 
 const apiVersion = "metrics.k8s.io/v1beta1";
-/** Usage is known at once; readers take it for an average over this. metrics-server's resolution. */
+/** Nominal averaging window, metrics-server's resolution; the usage here is the present one. */
 const window = "15s";
 
 export function isHollow(node: Node): boolean {
   return node.metadata?.labels?.[hollowMark] === "true";
 }
 
-/** Undefined: nothing of it runs. */
+/** Undefined: no container of the pod runs. */
 export function podMetrics(
   pod: Pod,
   nowMs: number,
@@ -37,7 +37,7 @@ export function podMetrics(
   };
 }
 
-/** `pods`: those bound to the node. */
+/** `pods`: the pods that are bound to the node. */
 export function nodeMetrics(
   node: Node,
   pods: readonly Pod[],

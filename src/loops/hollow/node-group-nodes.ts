@@ -38,11 +38,11 @@ export class GroupNodes implements ReflectorSink<Node> {
   readonly #deps: HollowDeps;
   readonly #options: HollowOptions;
   readonly #roster: NodeRoster;
-  /** By group and zone: nodes share them. */
+  /** By group and zone: defaults that the nodes share. */
   readonly #defaults = new Map<string, NodeDefaults>();
   readonly #deletes: WorkQueue;
   #timer: Timer | undefined;
-  /** Node objects of groups. */
+  /** Names of the Node objects of groups. */
   #seen = new Set<string>();
   #hasBegun = false;
 
@@ -67,7 +67,7 @@ export class GroupNodes implements ReflectorSink<Node> {
     this.#timer?.cancel();
   }
 
-  /** Takes over what is there. To be awaited before hollow nodes run: they see their pods only once. */
+  /** Adopts existing nodes. Must be awaited before hollow nodes run, because those see their pods only once. */
   async begin(signal: AbortSignal): Promise<void> {
     const { client } = this.#deps;
     const call = { labelSelector: groupLabel, signal };
@@ -100,7 +100,7 @@ export class GroupNodes implements ReflectorSink<Node> {
     }
   }
 
-  /** Lets what is due come up. */
+  /** Starts the nodes of the instances that are due. */
   #look(): void {
     if (!this.#hasBegun) return;
     const { clock } = this.#deps;
@@ -129,7 +129,7 @@ export class GroupNodes implements ReflectorSink<Node> {
     return answer;
   }
 
-  /** A node as it will register. */
+  /** Returns a node as the group's nodes will register. */
   template(spec: NodeGroupSpec): Node {
     const { name, index } = { name: `${spec.name}-template`, index: 0 };
     const facts = { name, index, address: "10.0.0.1", podCidr: "10.128.0.0/24" };

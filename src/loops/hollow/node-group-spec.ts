@@ -1,29 +1,29 @@
-/** What an operator declares of node groups: see docs/autoscaler.md. */
+/** The operator's declaration of node groups: see docs/autoscaler.md. */
 import type { Taint } from "#api/gen/types.ts";
 
 export interface NodeGroupSpec {
   readonly name: string;
   readonly min: number;
   readonly max: number;
-  /** Nodes at the start: from min to max. */
+  /** Number of nodes at the start, from min to max. */
   readonly initial: number;
-  /** Quantities by resource: cpu, memory, ephemeral-storage, pods, and extended ones. */
+  /** By resource: quantities of cpu, memory, ephemeral-storage, pods, and extended resources. */
   readonly shape: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
-  /** Nodes are dealt over these; empty: they have no zone. */
+  /** Zones over which the nodes are distributed. Empty: the nodes have no zone. */
   readonly zones: readonly string[];
-  /** Of a node and an hour. */
+  /** Price of a node per hour. */
   readonly price: number | undefined;
   readonly start: StartTime;
   readonly failures: readonly FailureProgram[];
-  /** Of `NodeGroupsFile.quotas`. */
+  /** Name of a quota of `NodeGroupsFile.quotas`. */
   readonly quota: string | undefined;
-  /** At most so much of the group's size starts within a minute, one node at least; undefined: no bound. */
+  /** Maximum percentage of the group's size that starts within a minute, at least one node. Undefined: no limit. */
   readonly rampPercentPerMinute: number | undefined;
 }
 
-/** From the request of a node until it registers; uniform between the two. */
+/** Time from the request of a node to its registration; uniformly distributed between the two. */
 interface StartTime {
   readonly leastMs: number;
   readonly mostMs: number;
@@ -39,15 +39,15 @@ export const failureKinds = ["refuse", "hang", "never", "error"] as const;
 
 export interface FailureProgram {
   readonly kind: (typeof failureKinds)[number];
-  /** Of the requests, or of the nodes. From 0 to 1. */
+  /** Share of the requests or of the nodes, from 0 to 1. */
   readonly share: number;
-  /** Since the start of the process. */
+  /** Time since the start of the process. */
   readonly fromMs: number;
   readonly untilMs: number;
 }
 
 export interface NodeGroupsFile {
   readonly groups: readonly NodeGroupSpec[];
-  /** The most instances of all groups that name the quota. */
+  /** By quota name: maximum number of instances of all groups with that quota. */
   readonly quotas: Readonly<Record<string, number>>;
 }

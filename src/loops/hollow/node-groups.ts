@@ -19,23 +19,23 @@ export interface GroupInstance {
   readonly group: NodeGroupSpec;
   readonly zone: string | undefined;
   readonly state: "creating" | "running";
-  /** Why it does not come up. */
+  /** Why the instance does not start. Undefined: no error. */
   readonly error: { readonly code: string; readonly message: string } | undefined;
 }
 
 interface Instance extends GroupInstance {
   state: "creating" | "running";
   error: GroupInstance["error"];
-  /** It never comes up. */
+  /** Whether the instance never starts. */
   isLost: boolean;
-  /** Undefined: the ramp holds it back. */
+  /** Time at which the instance starts. Undefined: the ramp holds it back. */
   readyAtMs: number | undefined;
 }
 
 interface Group {
   readonly spec: NodeGroupSpec;
   readonly instances: Map<string, Instance>;
-  /** When instances were let through by the ramp, within the last minute. */
+  /** Instances that the ramp admitted within the last minute, with their times. */
   readonly started: { readonly atMs: number; readonly sizeBefore: number }[];
 }
 
@@ -48,7 +48,7 @@ export type GroupAnswer = { readonly kind: "ok" } | { readonly kind: "hang" } | 
 
 const ok: GroupAnswer = { kind: "ok" };
 const minuteMs = 60_000;
-/** An index is taken again after this many. Addresses of nodes and pods follow from the index. */
+/** Number of indexes before they repeat; the addresses of nodes and pods depend on the index. */
 const indexesMax = 65_536;
 
 export class NodeGroups {
@@ -93,12 +93,12 @@ export class NodeGroups {
     return group === undefined ? undefined : [...group.instances.values()];
   }
 
-  /** The group of a node or of an instance that is to become one. */
+  /** Returns the group of a node, or of an instance that will become the node. */
   groupOf(nodeName: string): NodeGroupSpec | undefined {
     return this.#byName.get(nodeName)?.spec;
   }
 
-  /** A node of an earlier process is an instance again. @returns false when its group is full or not there. */
+  /** Makes a node of an earlier process an instance again. @returns false when its group is full or unknown. */
   adopt(name: string, groupName: string, index: number): boolean {
     const group = this.#groups.get(groupName);
     if (group === undefined || group.instances.size >= group.spec.max) return false;
@@ -107,7 +107,7 @@ export class NodeGroups {
     return true;
   }
 
-  /** Brings every group to its size at the start. */
+  /** Adds instances until every group has its initial size. */
   begin(nowMs: number): void {
     for (const group of this.#groups.values()) {
       const missing = group.spec.initial - group.instances.size;
@@ -133,7 +133,7 @@ export class NodeGroups {
     return ok;
   }
 
-  /** All of them or none. The caller takes their nodes away. */
+  /** Removes all of the instances or none. The caller deletes their nodes. */
   deleteNodes(name: string, nodes: readonly string[]): GroupAnswer {
     const group = this.#groups.get(name);
     if (group === undefined) return notFound(name);
@@ -149,7 +149,7 @@ export class NodeGroups {
     return ok;
   }
 
-  /** Takes back nodes that have not come up yet. `delta` is negative. */
+  /** Removes instances whose nodes have not started yet. `delta` is negative. */
   decreaseTarget(name: string, delta: number): GroupAnswer {
     const group = this.#groups.get(name);
     if (group === undefined) return notFound(name);
@@ -167,13 +167,13 @@ export class NodeGroups {
     return ok;
   }
 
-  /** A node was deleted by somebody else: its instance is gone, and the target with it. */
+  /** Removes the instance of a node that another client deleted, which also reduces the target size. */
   nodeGone(name: string): void {
     const group = this.#byName.get(name);
     if (group !== undefined) this.#remove(group, name);
   }
 
-  /** @returns what comes up now. Call again after `nextStepMs`. */
+  /** @returns the instances that start now. To be called again after `nextStepMs`. */
   step(nowMs: number): readonly GroupInstance[] {
     const due: Instance[] = [];
     for (const group of this.#groups.values()) {
@@ -188,7 +188,7 @@ export class NodeGroups {
     return due;
   }
 
-  /** Until something is due; at most a minute. */
+  /** Returns the time until the next instance is due; at most a minute. */
   nextStepMs(nowMs: number): number {
     let nextMs = nowMs + minuteMs;
     for (const { instances, started } of this.#groups.values()) {
@@ -244,7 +244,7 @@ export class NodeGroups {
     this.#indexes.delete(instance.index);
   }
 
-  /** Lets instances start that the ramp holds back, as far as it allows. */
+  /** Admits as many of the instances that the ramp holds back as it allows. */
   #ramp(group: Group, nowMs: number): void {
     const { spec, started, instances } = group;
     while ((started[0]?.atMs ?? nowMs) <= nowMs - minuteMs) started.shift();

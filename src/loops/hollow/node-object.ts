@@ -6,7 +6,7 @@ import { hexId } from "./hex-id.ts";
 import type { HollowOptions } from "./options.ts";
 
 export const hollowMark = "pilothouse.dev/hollow";
-/** Somebody answers at the node's kubelet endpoint. */
+/** Annotation of a node whose kubelet endpoint is served. */
 const kubeletMark = "pilothouse.dev/hollow-kubelet";
 export const leaseNamespace = "kube-node-lease";
 const kubeletVersion = "v1.36.0";
@@ -43,7 +43,7 @@ export function nodeObject(facts: NodeFacts, options: HollowOptions, nowMs: numb
   };
 }
 
-/** One port serves the kubelets of all nodes: metrics-server reads from the annotation which path is this node's. */
+/** One port serves the kubelets of all nodes: this annotation gives metrics-server the path of the node. */
 function kubeletAnnotations(name: string): Record<string, string> {
   return {
     [kubeletMark]: "true",
@@ -128,7 +128,7 @@ const diskPressure = [
   "kubelet has disk pressure",
 ] as const;
 
-/** Conditions at `nowMs`; what did not change keeps the time of `old`. */
+/** Returns the conditions at `nowMs`; an unchanged condition keeps its time from `old`. */
 export function nodeConditions(
   nowMs: number,
   old: readonly NodeCondition[] | undefined,
@@ -144,7 +144,7 @@ export function nodeConditions(
   });
 }
 
-/** `version` is the resourceVersion last seen; absent: to be created. */
+/** Returns the lease. `version`: the last known resourceVersion. Absent: the lease is to be created. */
 export function leaseObject(name: string, nodeUid: string, nowMs: number, version?: string): Lease {
   return {
     apiVersion: "coordination.k8s.io/v1",

@@ -15,7 +15,7 @@ interface HostPort {
   readonly protocol: string;
 }
 
-/** Of one pod. */
+/** Resources and host ports that one pod needs. */
 export interface Demand {
   readonly amounts: ReadonlyMap<string, bigint>;
   readonly ports: readonly HostPort[];
@@ -31,7 +31,7 @@ export function demandOf(spec: PodSpec | undefined): Demand {
 
 function amountsOf(spec: PodSpec): ReadonlyMap<string, bigint> {
   const amounts = new Map<string, bigint>();
-  // A spec read as a bag of fields, which is what the aggregation takes.
+  // The aggregation takes a spec as an untyped record of fields.
   const asked = aggregateContainers(spec as unknown as Fields, "requests");
   for (const [name, { nanos }] of Object.entries(asked)) amounts.set(name, nanos);
   for (const [name, text] of Object.entries(spec.resources?.requests ?? {})) {
@@ -71,7 +71,7 @@ export class NodeUsage {
     return this.#amounts.get(name) ?? 0n;
   }
 
-  /** Same port and protocol on an address both have. */
+  /** Whether a held port has the same port and protocol on a common address. */
   isPortTaken(port: HostPort): boolean {
     return this.#ports.some(
       (held) =>
@@ -87,7 +87,7 @@ export class NodeUsage {
     if (demand.ports.length > 0) this.#ports = [...this.#ports, ...demand.ports];
   }
 
-  /** @param demand the same object that was added. */
+  /** @param demand the object that was added. */
   remove(demand: Demand): void {
     this.#pods--;
     assert(this.#pods >= 0, "more demands removed from a node than were added");

@@ -37,23 +37,23 @@ export interface HollowDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Stages that go before what hollow nodes and pods do by themselves; absent: none. */
+  /** Stages that take precedence over the built-in behaviour of hollow nodes and pods. Absent: there are none. */
   readonly staging?: HollowStaging;
 }
 
-/** Sees what the two watches bring, after this room has. */
+/** Receives the objects of the two watches, after this package has. */
 interface HollowStaging {
   readonly nodes: ReflectorSink<KubeObject>;
   readonly pods: ReflectorSink<KubeObject>;
-  /** The statuses of this kind are written by stages. */
+  /** Whether stages write the statuses of this kind. */
   has(kind: "Node" | "Pod"): boolean;
 }
 
 const nodesRef = { group: "", version: "v1", resource: "nodes" } as const;
 const leasesRef = { group: "coordination.k8s.io", version: "v1", resource: "leases" } as const;
-/** A kubelet asks again after 0.2 s, doubling to 7 s. */
-/** Of a timer; a later change is looked for again. */
+/** Maximum delay of the timer; a later change needs another timer. */
 const longestMs = 86_400_000;
+/** A kubelet retries after 0.2 s, doubling to 7 s. */
 const retry = { retryFirstMs: 200, retryMostMs: 7_000 };
 
 export class HollowNodes implements ReflectorSink<Node> {
@@ -63,7 +63,7 @@ export class HollowNodes implements ReflectorSink<Node> {
   readonly #statuses: WorkQueue;
   readonly #leases: WorkQueue;
   readonly #wheel: Wheel<HollowNode>;
-  /** Resolves when every node is registered; its first lease is then on its way. */
+  /** Resolves when every node is registered; the write of its first lease has started then. */
   readonly registered: Promise<void>;
   #resolveRegistered: () => void = () => {};
   #unregistered: number;
@@ -101,13 +101,13 @@ export class HollowNodes implements ReflectorSink<Node> {
     ]);
   }
 
-  /** Of a node that came into `nodes` after the start. */
+  /** Starts a node that was added to `nodes` after the start. */
   add(node: HollowNode): void {
     this.#unregistered++;
     this.#statuses.add(node.name);
   }
 
-  /** Of a node that left `nodes`: it renews and reports no more. */
+  /** Stops the leases and statuses of a node that was removed from `nodes`. */
   delete(node: HollowNode): void {
     node.gone = true;
     this.#wheel.delete(node);
@@ -126,7 +126,7 @@ export class HollowNodes implements ReflectorSink<Node> {
     this.#deps.staging?.nodes.apply(events);
   }
 
-  /** A node that the control plane gave up on answers at once, as a kubelet does. */
+  /** Applies a Node object. As a kubelet, a node that the control plane has given up on reports at once. */
   #seen(object: Node): void {
     const node = this.#nodes.get(object.metadata?.name ?? "");
     const known = node?.failure?.kind;
@@ -145,7 +145,7 @@ export class HollowNodes implements ReflectorSink<Node> {
     this.#deps.log.info("hollow node was deleted", { node: node.name });
   }
 
-  /** Sets what the schedule says now, and looks again when that changes. */
+  /** Applies the failures that are scheduled now, and sets a timer for the next change. */
   #follow(signal: AbortSignal): void {
     const { failures } = this.#options;
     const { clock } = this.#deps;
@@ -186,7 +186,7 @@ export class HollowNodes implements ReflectorSink<Node> {
     this.#statuses.add(node.name);
   }
 
-  /** A slow node leaves heartbeats out. */
+  /** Whether a slow node skips this heartbeat. */
   #isLate({ failure, index }: HollowNode): boolean {
     if (failure?.kind !== "slow") return false;
     const beat = Math.floor(this.#deps.clock.nowMs() / this.#options.heartbeatMs);
@@ -275,7 +275,7 @@ export class HollowNodes implements ReflectorSink<Node> {
   }
 }
 
-/** It is for a stage to say that the node is ready. */
+/** Removes the conditions, because a stage decides when the node is ready. */
 function withoutConditions({ status, ...node }: Node): Node {
   const { conditions: _, ...rest } = status ?? {};
   return { ...node, status: rest };

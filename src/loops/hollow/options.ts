@@ -1,4 +1,4 @@
-/** What hollow nodes look like and how fast their pods are. All given; `hollowDefaults` is for `cmd`. */
+/** Shape of hollow nodes and speed of their pods. All fields without `?` are required; `hollowDefaults` is for `cmd`. */
 import type { Taint } from "#api/gen/types.ts";
 import type { HollowDevices } from "./devices.ts";
 import type { ScheduledFailure } from "./failure-schedule.ts";
@@ -8,42 +8,42 @@ import { imagePatterns } from "./image-pull.ts";
 
 export interface HollowOptions {
   readonly count: number;
-  /** Nodes are `<prefix><index>`. */
+  /** Prefix of the node names, which are `<prefix><index>`. */
   readonly namePrefix: string;
-  /** Index of the first node: several processes share one cluster by ranges. */
+  /** Index of the first node; several processes share one cluster by ranges of indexes. */
   readonly firstIndex: number;
-  /** Quantities. */
+  /** CPU, memory and storage of a node, as quantities. */
   readonly cpu: string;
   readonly memory: string;
   readonly ephemeralStorage: string;
   readonly pods: number;
-  /** Quantities of further, extended resources. */
+  /** Quantities of extended resources. */
   readonly resources?: Readonly<Record<string, string>>;
-  /** Nodes are dealt over this many zones. */
+  /** Number of zones over which the nodes are distributed. */
   readonly zones: number;
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
-  /** Lease renewal; kubelet: 10 s. */
+  /** Interval of lease renewals; 10 s in the kubelet. */
   readonly heartbeatMs: number;
-  /** Node status though nothing changed; kubelet: 5 min. */
+  /** Interval of status writes without a change; 5 min in the kubelet. */
   readonly statusMs: number;
-  /** From bound to running; 0 saves the ContainerCreating write. */
+  /** Time from bound to running; 0 saves the write of ContainerCreating. */
   readonly startMs: number;
-  /** From deletion asked for to the end of containers that end as soon as they are asked to. */
+  /** Time from the deletion request to the end of containers that stop as soon as they are signalled. */
   readonly stopMs: number;
-  /** How long pods run whose program is not known and whose restart policy lets them end. */
+  /** Run time of pods with an unknown program and a restart policy that lets them end. */
   readonly jobMs: number;
-  /** Images that are never pulled. */
+  /** Patterns of images whose pulls always fail. */
   readonly unpullable: ImagePatterns;
-  /** Events of a pod that does well (Pulled, Created, Started): three more writes a pod. */
+  /** Whether healthy pods get events (Pulled, Created, Started), which takes three more writes per pod. */
   readonly podEvents: boolean;
-  /** Absent: nodes have none. */
+  /** Absent: nodes have no devices. */
   readonly devices?: HollowDevices;
-  /** `kubelet`: beside the shared watches, those of real nodes, 18 each. */
+  /** `kubelet`: in addition to the shared watches, the 18 watches of a real node, for each node. */
   readonly watchShape: WatchShape;
-  /** What goes wrong with nodes, and when. */
+  /** Scheduled failures of nodes. */
   readonly failures: readonly ScheduledFailure[];
-  /** Where the kubelets of all nodes are served; absent: nobody listens at a node's own address. */
+  /** Address that serves the kubelets of all nodes. Absent: no server listens at the address of a node. */
   readonly kubelet?: { readonly address: string; readonly port: number };
   readonly podWritesInFlightMax: number;
   readonly nodeWritesInFlightMax: number;

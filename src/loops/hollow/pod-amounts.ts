@@ -1,4 +1,4 @@
-/** What a pod as a whole has: the amounts of its containers together, and its own above them. */
+/** Resources of a whole pod: the sum over its containers, or its own pod-level amounts. */
 import { aggregateContainers, isPodLevelResource } from "#api/defaults/pod-resources.ts";
 import type { PodSpec, ResourceRequirements } from "#api/gen/types.ts";
 import {
@@ -11,7 +11,7 @@ import type { Fields } from "#api/validation/fields.ts";
 
 type Amounts = Readonly<Record<string, string>>;
 
-/** As a kubelet of 1.36 shows it in the status of every pod: with the overhead of the runtime. */
+/** Returns the amounts that a kubelet of 1.36 writes into each pod's status, including the runtime's overhead. */
 export function podAmounts(spec: PodSpec | undefined): ResourceRequirements {
   if (spec === undefined) return {};
   const requests = amounts(spec, "requests");
@@ -23,7 +23,7 @@ export function podAmounts(spec: PodSpec | undefined): ResourceRequirements {
 }
 
 function amounts(spec: PodSpec, list: "requests" | "limits"): Amounts {
-  // A spec read as a bag of fields, which is what the aggregation takes.
+  // The aggregation takes a spec as an untyped record of fields.
   const sums = new Map<string, Quantity>(
     Object.entries(aggregateContainers(spec as unknown as Fields, list)),
   );
@@ -34,7 +34,7 @@ function amounts(spec: PodSpec, list: "requests" | "limits"): Amounts {
   for (const [name, text] of Object.entries(spec.overhead ?? {})) {
     const more = tryParseQuantity(text);
     const sum = sums.get(name);
-    // What is unlimited stays so.
+    // A resource without a limit stays unlimited.
     if (more === undefined || (list === "limits" && sum === undefined)) continue;
     sums.set(name, sum === undefined ? more : addQuantities(sum, more));
   }

@@ -1,4 +1,4 @@
-/** The conditions a kubelet keeps on a pod, with its reasons and messages. */
+/** The pod conditions that a kubelet maintains, with its reasons and messages. */
 import type { ContainerStatus, Pod, PodCondition } from "#api/gen/types.ts";
 import { formatTime } from "#api/values/time.ts";
 import { given } from "#base/given.ts";
@@ -17,7 +17,7 @@ interface Why {
   readonly message?: string;
 }
 
-/** Undefined: the condition holds. */
+/** Why a condition does not hold. Undefined: it holds. */
 type Fault = Why | undefined;
 
 export function podConditions(
@@ -55,7 +55,7 @@ function initFault(pod: Pod, { main, init }: Statuses, phase: string): Fault {
   return { reason: "ContainersNotInitialized", message };
 }
 
-/** A container that ever ran, now or before. */
+/** Whether the container runs or has run before. */
 function hasStarted({ state, lastState }: ContainerStatus): boolean {
   return (
     state?.running !== undefined ||
@@ -78,7 +78,7 @@ function containersFault(pod: Pod, { main, init }: Statuses, phase: string): Fau
   return { reason: "ContainersNotReady", message };
 }
 
-/** As the kubelet words it, for the gates that hold the pod back. */
+/** Returns the kubelet's message about the readiness gates that keep the pod from being ready. */
 function gatesFault({ pod }: StatusFacts): Fault {
   const texts: string[] = [];
   for (const { conditionType } of pod.spec?.readinessGates ?? []) {
@@ -102,7 +102,7 @@ function inProgressCondition(facts: StatusFacts, { generation }: Resizing): PodC
   return { ...condition(facts, resizeInProgress, undefined), observedGeneration: generation };
 }
 
-/** Holds from the exit that asked for it until all containers are gone; without a generation, as upstream. */
+/** True from the exit that triggers the restart until all containers are gone; as upstream, without a generation. */
 function restartingCondition(facts: StatusFacts, phase: string): PodCondition {
   const over = { Succeeded: { reason: "PodCompleted" }, Failed: { reason: "PodFailed" } } as const;
   const isOver = phase === "Succeeded" || phase === "Failed";

@@ -29,9 +29,9 @@ import { resizeEvent, resizeMs, wantsResize } from "./resize.ts";
 import { afterExit } from "./restart.ts";
 
 type Step =
-  /** Nothing to write; look again after `afterMs`, or only when the pod changes. */
+  /** Nothing to write. The pod is planned again after `afterMs`; undefined: only when it changes. */
   | { readonly kind: "wait"; readonly afterMs: number | undefined; readonly run: PodRun }
-  /** Once `status` is written `run` holds; send `events`, then look again at once. */
+  /** Write `status`, after which `run` is the state; then send `events` and plan the pod again at once. */
   | {
       readonly kind: "write";
       readonly status: Partial<PodStatus>;
@@ -53,21 +53,21 @@ export interface PlanFacts {
   readonly hostAddress: string;
   readonly nowMs: number;
   readonly images: ImagePatterns;
-  /** How long its resource claims still hold it back, at least; absent: not at all. */
+  /** Minimum time for which resource claims still delay the pod. Absent: they do not. */
   readonly heldMs?: number;
-  /** The node does not take the pod. */
+  /** Why the node does not admit the pod. Absent: the node admits it. */
   readonly rejection?: Rejection;
-  /** The node has no room for what the pod wants now. */
+  /** Set when the node has no room for the pod's resize. */
   readonly resize?: ResizePending;
 }
 
 const restartFirstMs = 10_000;
 const restartMostMs = 300_000;
-/** About what a kubelet takes to see that all have ended; without back-off, as there. */
+/** Approximate time that a kubelet needs to see that all containers have ended; as there, without back-off. */
 const restartAllMs = 1_000;
-/** A stop this short is not worth a write of the generation that the deletion made. */
+/** Maximum stop time for which the generation of the deletion is not written to the status. */
 const shortStopMs = 1_000;
-/** A longer wait is looked at in between: times beyond it may be no times at all. */
+/** Maximum wait; a longer wait is split, because its end may be beyond any valid time. */
 const longestWaitMs = 86_400_000;
 
 export function planPod(facts: PlanFacts): Step {
@@ -114,7 +114,7 @@ function planCreating(facts: PlanFacts): Step {
   return leftMs > 0 ? settle(facts, leftMs) : enterInit(facts, 0);
 }
 
-/** Init containers that end at once and sidecars are passed in one step. */
+/** Passes sidecars and init containers that end at once in one step. */
 function enterInit(facts: PlanFacts, from: number): Step {
   const containers = initContainers(facts.pod);
   for (let index = from; index < containers.length; index++) {
@@ -176,7 +176,7 @@ function planInit(facts: PlanFacts): Step {
   return write(facts, waiting, { exitCode, delayMs });
 }
 
-/** Of `containers` some have images that cannot be pulled, until somebody gives them others. */
+/** Plans the pulls of `containers`, some of whose images cannot be pulled until the spec names other images. */
 function planPull(facts: PlanFacts, containers: readonly Container[]): Step {
   const { run, nowMs, images } = facts;
   const failing = containers.filter((container) => cannotPull(images, container));
@@ -233,7 +233,7 @@ function planExit(facts: PlanFacts): Step {
   return write(facts, { ...run, stage: "backoff", resumeMs }, { exitCode, delayMs });
 }
 
-/** All containers end, and the pod begins anew in its place, with its init containers. */
+/** Ends all containers, after which the pod restarts in place, with its init containers. */
 function restartAll(facts: PlanFacts, exitCode: number): Step {
   const { run, nowMs } = facts;
   const resumeMs = nowMs + restartAllMs;
@@ -259,7 +259,7 @@ function planDeadline(facts: PlanFacts): Step {
   return finish(facts, { exitCode: killedCode, reason, message }, events);
 }
 
-/** `init` stays, or is made: it says that the pod's own containers never started. */
+/** Ends the pod. `init` in the run records that the pod's main containers never started. */
 function finish(facts: PlanFacts, ending: Ending, events: readonly PodEvent[] = []): Step {
   const { run, pod, nowMs } = facts;
   const isEarly = run.stage === "accepted" || run.stage === "creating";
@@ -268,7 +268,7 @@ function finish(facts: PlanFacts, ending: Ending, events: readonly PodEvent[] = 
   return write(facts, { ...run, ...held, stage: "finished" }, ending, events);
 }
 
-/** Finalizers' owners want to see how the pod ended before it may go: they get a last status. */
+/** Ends a deleted pod with a last status, because the owners of finalizers need to see how it ended. */
 function planStop(facts: PlanFacts): Step {
   const { pod, program, nowMs } = facts;
   if (facts.run.stage === "finished") return { kind: "delete" };
@@ -289,7 +289,7 @@ function hasRunning({ stage, startedMs, init }: PodRun): boolean {
   return stage === "running" || (stage === "pulling" && startedMs > 0);
 }
 
-/** The stage goes on for `forMs`, or until the deadline. */
+/** Keeps the stage for `forMs`, or until the deadline. */
 function settle(facts: PlanFacts, forMs: number): Step {
   const { run, nowMs, resize } = facts;
   if (isStale(facts)) return resize === undefined ? planSpec(facts) : planDeferral(facts, resize);
@@ -298,7 +298,7 @@ function settle(facts: PlanFacts, forMs: number): Step {
   return wait(run, Math.min(forMs, deadlineOf(facts) - nowMs, doneMs - nowMs));
 }
 
-/** A newer spec whose resources the node has, or has room for now. */
+/** Applies a newer spec, for whose resources the node has room. */
 function planSpec(facts: PlanFacts): Step {
   const { pod, run, nowMs } = facts;
   if (run.stage !== "running" || !wantsResize(pod)) return write(facts, run);
@@ -327,7 +327,7 @@ function wait(run: PodRun, forMs: number): Step {
   return { kind: "wait", afterMs: Math.min(longestWaitMs, Math.max(1, forMs)), run };
 }
 
-/** The last status was made of an older spec, or of another answer of the node. */
+/** Whether the last status was made from an older spec or from another answer of the node. */
 function isStale({ pod, run, resize }: PlanFacts): boolean {
   if ((pod.metadata?.generation ?? 0) > run.observed) return true;
   return resize?.message !== run.resize?.message;
@@ -343,7 +343,7 @@ function write(
   const observed = Math.max(next.observed, facts.pod.metadata?.generation ?? 0);
   const held = facts.resize === undefined ? {} : { resize: facts.resize };
   const ready = readiness(facts, next);
-  // What starts anew has the new amounts at once.
+  // Restarted containers have the new amounts at once.
   const going = resizing === undefined || next.stage !== "running" ? {} : { resizing };
   const run: PodRun = { ...rest, ...held, ...going, observed, ready };
   return { kind: "write", status: podStatus(statusFacts(facts, run, ending)), run, events };
@@ -363,7 +363,7 @@ function statusFacts(facts: PlanFacts, run: PodRun, ending?: Ending): StatusFact
   };
 }
 
-/** Without what holds for a part of the start only. */
+/** Removes the fields that are valid only during a part of the start. */
 function bare(run: PodRun): PodRun {
   const { init: _init, pull: _pull, restartsAll: _all, ...rest } = run;
   return rest;
@@ -392,7 +392,7 @@ function readiness(facts: PlanFacts, run: PodRun): PodRun["ready"] {
   return open ? "ready" : "gates-not-ready";
 }
 
-/** Probes succeed the first time they are made. */
+/** Returns the delay of the probes, which succeed at their first attempt. */
 function probeDelayMs(pod: Pod): number {
   let seconds = 0;
   for (const { readinessProbe, startupProbe } of mainContainers(pod)) {

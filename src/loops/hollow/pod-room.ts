@@ -18,9 +18,9 @@ import { allocatedSpec, wantsResize } from "./resize.ts";
 export interface Place {
   readonly node: HollowNode;
   readonly uid: string;
-  /** What is counted on the node; undefined: nothing. */
+  /** Resources of the pod that are counted on the node. Undefined: none. */
   demand: Demand | undefined;
-  /** Asked and admitted, by this process or by one before it. */
+  /** Whether the pod was admitted, by this process or by an earlier one. */
   isAdmitted: boolean;
 }
 
@@ -28,7 +28,7 @@ const nodesRef = { group: "", version: "v1", resource: "nodes" } as const;
 
 export class PodRoom {
   readonly #client: Client;
-  /** Called with the uid of a pod whose waiting resize may fit now. */
+  /** Called with the uid of a pod whose deferred resize may fit now. */
   readonly #retry: (uid: string) => void;
 
   constructor(client: Client, retry: (uid: string) => void) {
@@ -36,13 +36,13 @@ export class PodRoom {
     this.#retry = retry;
   }
 
-  /** A pod that a predecessor admitted is not asked again: it runs. */
+  /** Counts a pod that an earlier process admitted; it runs and needs no new admission. */
   adopt(place: Place, pod: Pod): void {
     place.isAdmitted = true;
     this.#give(place, demandOf(allocatedSpec(pod)));
   }
 
-  /** The reason against the pod. The node is read anew before a pod is refused: we may be behind. */
+  /** Returns the reason against the pod. Reads the node again before a refusal, because the known node may be outdated. */
   async admit(place: Place, pod: Pod): Promise<Rejection | undefined> {
     const isLeaving = hasEnded(pod) || pod.metadata?.deletionTimestamp !== undefined;
     if (place.isAdmitted || isLeaving) return undefined;
@@ -67,7 +67,7 @@ export class PodRoom {
     }
   }
 
-  /** Why the pod may not have what its spec asks for now; undefined: it has it. */
+  /** Returns why the pod's resize must wait. Undefined: the pod has the resources of its spec. */
   resize(place: Place, pod: Pod, run: PodRun): ResizePending | undefined {
     const { node, uid, demand } = place;
     const isNew = (pod.metadata?.generation ?? 0) > run.observed;
@@ -90,7 +90,7 @@ export class PodRoom {
     return undefined;
   }
 
-  /** The pod has ended or is gone. */
+  /** Releases the resources of a pod that has ended or was deleted. */
   release(place: Place): void {
     const { node, uid, demand } = place;
     node.deferred.delete(uid);

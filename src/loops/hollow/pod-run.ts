@@ -13,7 +13,7 @@ export const resizeInProgress = "PodResizeInProgress";
 
 type Ready = "ready" | "not-ready" | "gates-not-ready";
 
-/** Times are wall milliseconds, so a restart can read them back. */
+/** State of a pod. Times are wall clock milliseconds, so that a restarted process can read them from the status. */
 export interface PodRun {
   readonly stage:
     | "accepted"
@@ -24,61 +24,61 @@ export interface PodRun {
     | "backoff"
     | "finished";
   readonly acceptedMs: number;
-  /** When the containers last started; 0 before. */
+  /** Time of the last start of the containers; 0 before. */
   readonly startedMs: number;
-  /** When the stage `backoff` ends. */
+  /** End of the stage `backoff`. */
   readonly resumeMs: number;
   readonly restarts: number;
   readonly address: string;
-  /** As last written. */
+  /** Readiness as last written. */
   readonly ready: Ready;
-  /** When deletion was first seen; 0: not yet. */
+  /** Time at which the deletion was first seen; 0: not deleted. */
   readonly stoppingMs: number;
-  /** metadata.generation that the last written status was made of; 0: none. */
+  /** metadata.generation for which the last status was written; 0: none. */
   readonly observed: number;
-  /** Present while init containers are under way. */
+  /** Present while init containers run. */
   readonly init?: InitRun;
   /** Present while an image cannot be pulled. */
   readonly pull?: PullRun;
-  /** Present in the stage `backoff` when all containers start anew, init containers too. */
+  /** Present in the stage `backoff` when all containers will restart, init containers too. */
   readonly restartsAll?: true;
   /** Present while a resize of the pod waits for room on the node. */
   readonly resize?: ResizePending;
-  /** Present while running containers are given what the node has granted. */
+  /** Present while running containers receive the resources that the node has granted. */
   readonly resizing?: Resizing;
 }
 
 export interface InitRun {
-  /** The container under way; all before it are done, or run as sidecars. */
+  /** Index of the current container; all containers before it have ended, or run as sidecars. */
   readonly index: number;
-  /** When it started; 0: it waits for its back-off or its image. */
+  /** Start time of the current container; 0: it waits for its back-off or its image. */
   readonly startedMs: number;
   readonly resumeMs: number;
   readonly restarts: number;
 }
 
 export interface PullRun {
-  /** Failed pulls so far, at least 1. */
+  /** Number of failed pulls so far, at least 1. */
   readonly failures: number;
-  /** The kubelet waits before it tries again: ImagePullBackOff instead of ErrImagePull. */
+  /** Whether the kubelet waits before the next attempt: ImagePullBackOff instead of ErrImagePull. */
   readonly isBackingOff: boolean;
-  /** When this state ends; Infinity: never on its own. */
+  /** End of this state; Infinity: it does not end by itself. */
   readonly untilMs: number;
 }
 
-/** Why a resize waits; its reason is always Deferred, as with the kubelet of 1.36. */
+/** Why a resize waits; its reason is always Deferred, as in the kubelet of 1.36. */
 export interface ResizePending {
   readonly message: string;
 }
 
 export interface Resizing {
-  /** When the containers have it. */
+  /** Time at which the containers have the new resources. */
   readonly untilMs: number;
-  /** metadata.generation that asked for it. */
+  /** metadata.generation of the spec that requested the resize. */
   readonly generation: number;
 }
 
-/** The run of a pod just seen: new, or read back from what a predecessor wrote. */
+/** Returns the state of a pod at first sight: new, or read from the status that an earlier process wrote. */
 export function adoptRun(pod: Pod, address: string, nowMs: number): PodRun {
   const { status } = pod;
   const first = status?.containerStatuses?.[0];
@@ -90,7 +90,7 @@ export function adoptRun(pod: Pod, address: string, nowMs: number): PodRun {
   const stopping = parseTime(pod.metadata?.deletionTimestamp);
   const graceMs = secondsOf(pod.metadata?.deletionGracePeriodSeconds) * 1_000;
   const acceptedMs = parseTime(status?.startTime) ?? nowMs;
-  // A period beyond any clock has no beginning.
+  // A grace period longer than any time has no start time.
   const beganMs = Math.max(acceptedMs, (stopping ?? 0) - graceMs);
   return {
     stage,
@@ -144,7 +144,7 @@ function isInitDone(container: Container, status: ContainerStatus | undefined): 
   return status?.state?.terminated?.exitCode === 0;
 }
 
-/** Succeeded and Failed are final, also when another client wrote them. */
+/** Whether the phase is Succeeded or Failed, which is final, also when another client wrote it. */
 export function hasEnded(pod: Pod): boolean {
   const phase = pod.status?.phase;
   return phase === "Succeeded" || phase === "Failed";
@@ -160,7 +160,7 @@ export function byName(
   return new Map((statuses ?? []).map((status) => [status.name, status]));
 }
 
-/** A field in seconds: at least 0; what is no number counts as 0. Any int64 is good. */
+/** Returns a field in seconds, at least 0; a value that is not a number counts as 0. Any int64 is valid. */
 export function secondsOf(value: number | bigint | undefined): number {
   const seconds = Number(value ?? 0);
   return seconds > 0 ? seconds : 0;

@@ -15,7 +15,7 @@ import { podConditions } from "./pod-conditions.ts";
 import { resizeInProgress, resizePending } from "./pod-run.ts";
 import { allocatedSpec } from "./resize.ts";
 
-/** `status` as a strategic merge patch: merged by type, a condition keeps what is not named as gone. */
+/** Returns `status` as a strategic merge patch. Conditions merge by type, so removed fields must be named as null. */
 export function statusPatch(pod: Pod, status: Partial<PodStatus>): object {
   const { conditions } = status;
   if (conditions === undefined) return status;
@@ -41,7 +41,7 @@ function goneOf(old: PodCondition | undefined, next: PodCondition): object {
   };
 }
 
-/** The whole status for the stage of the run. */
+/** Returns the whole status for the stage of the run. */
 export function podStatus(facts: StatusFacts): Partial<PodStatus> {
   const { pod, run, hostAddress, ending } = facts;
   const main = mainStatuses(facts);
@@ -69,7 +69,7 @@ export function podStatus(facts: StatusFacts): Partial<PodStatus> {
   };
 }
 
-/** A pod the kubelet does not admit never has containers, addresses or conditions. */
+/** Returns the status of a pod that the kubelet does not admit; it never has containers, addresses or conditions. */
 export function rejectedStatus(
   facts: StatusFacts,
   rejection: { readonly reason: string; readonly message: string },

@@ -11,7 +11,7 @@ import type { Program } from "./program.ts";
 
 const defaultGraceSeconds = 30;
 
-/** From the deletion to the end, in ms; at most the grace period as it is now. */
+/** Returns the time from the deletion to the end, in ms; at most the present grace period. */
 export function stopMsOf(pod: Pod, program: Program): number {
   const graceMs = secondsOf(pod.metadata?.deletionGracePeriodSeconds) * 1_000;
   const wantedMs = program.stopMs ?? longestStop(pod, graceMs, program.quickStopMs);
@@ -45,7 +45,7 @@ function termMs(container: Container, graceMs: number, quickMs: number): number 
   return ignoresTerm(line) ? graceMs : quickMs;
 }
 
-/** Process 1 has no default action for SIGTERM: without a trap a shell or `sleep` never hears it. */
+/** Whether the program ignores SIGTERM: as process 1, a shell or `sleep` without a trap has no default action for it. */
 function ignoresTerm(line: string): boolean {
   if (/\btrap\b|\bexec\b/.test(line)) return false;
   return /^(\/usr)?(\/bin\/)?(sleep|tail|(ba|da|a)?sh)\b/.test(line);

@@ -38,20 +38,20 @@ interface PodRecord extends Place {
   pod: Pod | undefined;
   run: PodRun;
   readonly gated: boolean;
-  /** resourceVersion of the newest object known, as a number: older ones come late by the watch. */
+  /** Newest known resourceVersion as a number; the watch may deliver older objects later. */
   version: number;
-  /** When its resource claims are prepared, or are looked at again; absent: never looked at. */
+  /** When the resource claims are prepared or checked again. Absent: never checked. */
   claims?: { readonly isPreparing: boolean; readonly untilMs: number };
-  /** The address is from the node's block, not the host's own. */
+  /** Whether the address is from the node's block, not the host's own address. */
   ownsAddress: boolean;
 }
 
 const podsRef = { group: "", version: "v1", resource: "pods" } as const;
-/** Pods of a node that nothing is heard of are looked at again after this time. */
+/** Interval at which pods of a silent node are checked again. */
 const silentMs = 2_000;
-/** A full address block is looked at again after this time. */
+/** Interval at which a full address block is checked again. */
 const fullBlockMs = 1_000;
-/** A kubelet tries to prepare claims again after some seconds. */
+/** Interval of further attempts to prepare claims; a kubelet waits some seconds as well. */
 const unpreparedMs = 2_000;
 const retry = { retryFirstMs: 50, retryMostMs: 10_000 };
 
@@ -94,14 +94,14 @@ export class HollowPods implements ReflectorSink<Pod> {
   }
 
   replace(items: readonly Pod[]): void {
-    // Addresses in use are marked before any new one is given.
+    // Marks all used addresses before a new address is assigned.
     for (const pod of items) this.#nodeOf(pod)?.addresses.adopt(pod.status?.podIP ?? "");
     const listed = new Set<string>();
-    // As a kubelet does after a restart: who came first is admitted first.
+    // As a kubelet after a restart, admits older pods first.
     for (const pod of items.toSorted(byCreation)) {
       const uid = pod.metadata?.uid ?? "";
       listed.add(uid);
-      // A list is what is there now, though the store may have been put back to an earlier state.
+      // A list is the present state, even when the store was restored to an earlier state.
       const known = this.#records.get(uid);
       if (known !== undefined) known.version = 0;
       this.#seen(pod);
@@ -118,7 +118,7 @@ export class HollowPods implements ReflectorSink<Pod> {
     this.#deps.staging?.pods.apply(events);
   }
 
-  /** The pod's own, given when it is first asked for; "" for a pod that is not here, and when the block is full. */
+  /** Returns the pod's address, assigned at the first call; "" for an unknown pod, or when the block is full. */
   addressOf(uid: string): string {
     const record = this.#records.get(uid);
     if (record === undefined) return "";
@@ -148,7 +148,7 @@ export class HollowPods implements ReflectorSink<Pod> {
     if (isStirred) this.#queue.add(uid);
   }
 
-  /** At rest a pod is moved by deletion, a newer spec, readiness gates, and an end that others wrote. */
+  /** Whether a pod at rest needs a step: deleted, with a newer spec or readiness gates, or ended by another client. */
   #isStirred({ run, gated }: PodRecord, pod: Pod): boolean {
     if (pod.metadata?.deletionTimestamp !== undefined || gated) return true;
     if (run.stage === "finished") return false;
@@ -221,7 +221,7 @@ export class HollowPods implements ReflectorSink<Pod> {
     }
   }
 
-  /** @returns after how long the claims of the Pod are looked at again; 0: nothing holds its containers back. */
+  /** @returns the time until the Pod's claims are checked again; 0: no claim keeps its containers from starting. */
   async #prepare(record: PodRecord, pod: Pod): Promise<number> {
     const hasClaims = usesClaims(pod) || pod.status?.extendedResourceClaimStatus !== undefined;
     if (!hasClaims || !isStarting(record.run) || hasEnded(pod)) return 0;
@@ -253,7 +253,7 @@ export class HollowPods implements ReflectorSink<Pod> {
     };
   }
 
-  /** A newer object may have come meanwhile, which the queue brings; a waiting resize needs its object. */
+  /** Drops the object, unless the queue brings a newer one or a deferred resize needs the object. */
   #rest(record: PodRecord, pod: Pod): void {
     if (record.pod === pod && record.run.resize === undefined) record.pod = undefined;
   }
@@ -270,7 +270,7 @@ export class HollowPods implements ReflectorSink<Pod> {
     return true;
   }
 
-  /** @returns false when the pod is no longer the one we know. */
+  /** @returns false when the pod was deleted or replaced. */
   async #write(record: PodRecord, pod: Pod, status: Partial<PodStatus>): Promise<boolean> {
     const { namespace, name, uid } = record;
     const patch = { metadata: { uid }, status: statusPatch(pod, status) };
@@ -285,7 +285,7 @@ export class HollowPods implements ReflectorSink<Pod> {
         options,
       );
       const version = versionOf(written);
-      // Unless the watch was faster, this is the newest state.
+      // The written object is the newest state, unless the watch has already delivered a newer one.
       if (record.pod === pod || version > record.version) {
         record.pod = written;
         record.version = version;
@@ -306,7 +306,7 @@ export class HollowPods implements ReflectorSink<Pod> {
     } catch (error) {
       if (!isNotFound(error) && !isConflict(error)) throw error;
     }
-    // With finalizers the object stays; it is at rest until they are gone.
+    // An object with finalizers remains; no steps are needed until they are removed.
     record.pod = undefined;
   }
 
@@ -322,7 +322,7 @@ export class HollowPods implements ReflectorSink<Pod> {
     }
   }
 
-  /** Failures are always events: they are rare, and back off. */
+  /** Sends events. Failures are always sent, because they are rare and backed off. */
   #tell(pod: Pod, events: readonly PodEvent[]): void {
     for (const { type, reason, message } of events) {
       this.#events.event({ apiVersion: "v1", kind: "Pod", ...pod }, type, reason, message);
@@ -330,12 +330,12 @@ export class HollowPods implements ReflectorSink<Pod> {
   }
 }
 
-/** Before it has a sandbox: claims are prepared then, and stay so. */
+/** Whether the pod has no sandbox yet: claims are prepared in this stage and stay prepared. */
 function isStarting({ stage }: PodRun): boolean {
   return stage === "accepted" || stage === "creating";
 }
 
-/** NaN compares as neither older nor newer, so foreign versions count as news. */
+/** NaN is neither older nor newer than a number, so an object with a non-numeric version counts as new. */
 function versionOf(pod: Pod): number {
   return Number(pod.metadata?.resourceVersion ?? "");
 }

@@ -8,13 +8,13 @@
 import type { Container, Pod } from "#api/gen/types.ts";
 
 export interface Program {
-  /** Undefined: runs until it is killed. */
+  /** Run time. Undefined: the program runs until it is killed. */
   readonly runMs: number | undefined;
   readonly exitCode: number;
   readonly startMs: number;
-  /** From deletion to the end; undefined: nobody said, see pod-stop.ts. */
+  /** Time from the deletion to the end. Undefined: no annotation sets it; see pod-stop.ts. */
   readonly stopMs: number | undefined;
-  /** For containers that end as soon as they are asked to. */
+  /** Stop time of containers that end as soon as they are signalled. */
   readonly quickStopMs: number;
 }
 
@@ -62,7 +62,7 @@ const forEver: Guess = { runMs: undefined, exitCode: 0 };
 
 function guess(pod: Pod, jobMs: number): Guess {
   const [container] = pod.spec?.containers ?? [];
-  // A policy of its own is given to a container that ends.
+  // A container has its own restart policy only when it is meant to end.
   const ownPolicy = container?.restartPolicy;
   if (ownPolicy === undefined && (pod.spec?.restartPolicy ?? "Always") === "Always") return forEver;
   const line = lineOf(container);
@@ -71,7 +71,7 @@ function guess(pod: Pod, jobMs: number): Guess {
   return guessOf(line, jobMs);
 }
 
-/** An init container runs to its end; one whose command line says nothing ends at once. */
+/** Returns the run of an init container, which ends at once when its command line gives no other indication. */
 export function initProgramOf(container: Container): Guess {
   return guessOf(lineOf(container), 0);
 }

@@ -17,12 +17,12 @@ import { podAmounts } from "./pod-amounts.ts";
 import { byName } from "./pod-run.ts";
 import type { PodRun } from "./pod-run.ts";
 
-/** About what a kubelet takes to see that the runtime has done it. */
+/** Approximate time that a kubelet needs to see that the runtime has applied a resize. */
 export const resizeMs = 1_000;
 
 type Amounts = Readonly<Record<string, string>> | undefined;
 
-/** The spec with the resources that running containers were given. */
+/** Returns the spec with the resources that the running containers have. */
 export function allocatedSpec(pod: Pod): PodSpec | undefined {
   const { spec } = pod;
   if (spec === undefined || !wantsResize(pod)) return spec;
@@ -42,7 +42,7 @@ export function allocatedSpec(pod: Pod): PodSpec | undefined {
   };
 }
 
-/** Does a running container, or the pod, have other resources than the spec wants? */
+/** Whether a running container, or the pod, has other resources than the spec requests. */
 export function wantsResize(pod: Pod): boolean {
   return (
     hasOtherAmounts(pod) ||
@@ -51,14 +51,14 @@ export function wantsResize(pod: Pod): boolean {
   );
 }
 
-/** Has a running pod with resources of its own been given others than it wants now? */
+/** Whether a running pod with pod-level resources has other amounts than its spec requests. */
 function hasOtherAmounts({ spec, status }: Pod): boolean {
   if (spec?.resources === undefined || status?.resources === undefined) return false;
   if (status.phase !== "Running") return false;
   return changedNames(status.resources, podAmounts(spec)).length > 0;
 }
 
-/** What the status shows holds the overhead already. */
+/** The amounts in the status already include the overhead. */
 function ownAmounts({ status }: Pod): Partial<PodSpec> {
   return {
     overhead: {},
@@ -78,12 +78,12 @@ function anyDiffers(
   });
 }
 
-/** Undefined unless it runs: what does not run gets what the spec says. */
+/** Returns the container's resources. Undefined: it does not run, and will get the resources of the spec. */
 function givenTo(status: ContainerStatus | undefined): ResourceRequirements | undefined {
   return status?.state?.running === undefined ? undefined : status.resources;
 }
 
-/** A changed resource whose resizePolicy asks for a restart; CPU and memory only. */
+/** Whether a changed resource has a resizePolicy that requires a restart; CPU and memory only. */
 export function mustRestartToResize(
   container: Container,
   status: ContainerStatus,
@@ -115,7 +115,7 @@ function isSameAmount(a: string | undefined, b: string | undefined): boolean {
   return tryParseQuantity(a)?.nanos === tryParseQuantity(b)?.nanos;
 }
 
-/** As the kubelet words an event: `Pod resize started: {"containers":[...],"generation":2}`. */
+/** Returns the kubelet's event message: `Pod resize started: {"containers":[...],"generation":2}`. */
 export function resizeEvent(
   pod: Pod,
   what: "started" | "completed" | "Deferred",

@@ -22,7 +22,7 @@ export function afterExit(container: Container, pod: Pod, exitCode: number): Aft
   }
 }
 
-/** Has a container a rule that may start all others anew? */
+/** Whether a container has a rule that may restart all containers. */
 export function mayRestartAll({ spec }: Pod): boolean {
   const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
   return containers.some(({ restartPolicyRules: rules }) =>
@@ -30,7 +30,7 @@ export function mayRestartAll({ spec }: Pod): boolean {
   );
 }
 
-/** Of the first rule that the code meets. */
+/** Returns the action of the first rule that matches the exit code. */
 function ruleAction(container: Container, exitCode: number): string | undefined {
   return container.restartPolicyRules?.find(({ exitCodes }) => {
     if (exitCodes === undefined) return false;

@@ -1,4 +1,4 @@
-/** A fake API with hollow nodes on a fake clock, and pods to bind to them. */
+/** A fake API with hollow nodes on a fake clock, and pods to bind to them, for tests. */
 import type { Event, Pod, PodCondition, PodSpec } from "#api/gen/types.ts";
 import { assert } from "#base/assert.ts";
 import { given } from "#base/given.ts";
@@ -37,7 +37,7 @@ export async function startRig(
   const first = start();
   await clock.advance(10);
   const pod = (name: string) => api.peek<Pod>(podsRef, "a", name);
-  /** As an update of the spec by the API: one generation more. */
+  /** Updates the spec as the API does: the generation grows by one. */
   const edit = (name: string, change: Partial<PodSpec>) => {
     const old = pod(name);
     const { metadata, spec } = old ?? {};

@@ -1,18 +1,18 @@
-/** Usage of pods by rules from outside: kwok's ResourceUsage for one pod, ClusterResourceUsage for many; pure. */
+/** Usage of pods by configured rules: kwok's ResourceUsage for one pod, ClusterResourceUsage for many; pure. */
 import type { Pod } from "#api/gen/types.ts";
 
 export interface UsageRule {
-  /** Which pods: by namespace and by name; empty: any. */
+  /** Namespaces and names of the pods; empty: any. */
   readonly namespaces: readonly string[];
   readonly names: readonly string[];
-  /** Empty: all of them. */
+  /** Names of the containers; empty: all. */
   readonly containers: readonly string[];
-  /** Billionths of a core, and of a byte. */
+  /** CPU in billionths of a core, and memory in billionths of a byte. */
   readonly cpu?: bigint;
   readonly memory?: bigint;
 }
 
-/** Of the first rule that fits and says it; undefined: none does. */
+/** Returns the amount of the first matching rule that has one. Undefined: there is no such rule. */
 export function ruledNanos(
   rules: readonly UsageRule[],
   { metadata }: Pod,

@@ -24,16 +24,16 @@ const annotations = {
   memory: "kwok.x-k8s.io/usage-memory",
 } as const;
 
-/** Shares of the request, in per cent; without a request what kwok has for a container. */
+/** Usage as a percentage of the request, with minimums: without a request, kwok's usage of a container. */
 const shares = {
   cpu: { percent: 10n, leastNanos: 1_000_000n },
   memory: { percent: 50n, leastNanos: 1_048_576n * 1_000_000_000n },
 } as const;
 
-/** 2^63 - 1 bytes, or billionths: what metrics' readers hold. A hostile annotation is no more. */
+/** Maximum: 2^63 - 1 bytes, or billionths of a core, which readers of metrics can hold. Limits hostile annotations. */
 const mostNanos = { cpu: 2n ** 63n - 1n, memory: (2n ** 63n - 1n) * 1_000_000_000n } as const;
 
-/** Of the containers that run; empty for a pod that does not. */
+/** Returns the usage of the running containers; empty for a pod that does not run. */
 export function podUsage(pod: Pod, rules: readonly UsageRule[] = []): readonly ContainerUsage[] {
   if (pod.status?.phase !== "Running") return [];
   const sidecars = (pod.spec?.initContainers ?? []).filter((c) => c.restartPolicy === "Always");
@@ -44,7 +44,7 @@ export function podUsage(pod: Pod, rules: readonly UsageRule[] = []): readonly C
   }));
 }
 
-/** In billionths of the resource's unit. */
+/** Returns the usage in billionths of the resource's unit. */
 function usageOf(
   pod: Pod,
   container: Container,
@@ -61,7 +61,7 @@ function usageOf(
   return share > leastNanos ? share : leastNanos;
 }
 
-/** Undefined: no text, none that is a quantity, or one below zero. */
+/** Undefined: the text is absent, not a quantity, or negative. */
 function nanosOf(text: string | undefined): bigint | undefined {
   const nanos = text === undefined ? undefined : tryParseQuantity(text)?.nanos;
   return nanos === undefined || nanos < 0n ? undefined : nanos;
@@ -76,7 +76,7 @@ export function sumOfUsage(list: readonly Usage[]): Usage {
   return { cpuNanos, memoryBytes };
 }
 
-/** As metrics-server writes it: `250000000n`, `64Mi` in Ki. */
+/** Formats usage as metrics-server does: CPU as `250000000n`, memory of `64Mi` in Ki. */
 export function usageTexts({ cpuNanos, memoryBytes }: Usage): Readonly<Record<string, string>> {
   const memory = quantityOf(memoryBytes, "BinarySI");
   return {

@@ -53,7 +53,7 @@ function selectionsOf(node: string): readonly Selection[] {
 
 const dropped: ReflectorSink<KubeObject> = { replace: () => {}, apply: () => {} };
 
-/** Until `signal` aborts. */
+/** Keeps the watches of kubelets open until `signal` aborts. */
 export async function watchAsKubelets(
   deps: ReflectorDeps,
   nodes: Iterable<string>,

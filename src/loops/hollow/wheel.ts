@@ -15,7 +15,7 @@ export class Wheel<T> {
   readonly #turn: (member: T) => void;
   readonly #stepMs: number;
   #startMs = 0;
-  /** Steps since the start; the slot is its rest by the number of slots. */
+  /** Number of steps since the start; the slot is the step modulo the number of slots. */
   #step = 0;
   #timer: Timer | undefined;
   #running = false;
@@ -30,7 +30,7 @@ export class Wheel<T> {
   }
 
   add(member: T): void {
-    // Turns from before anyone was there are not made up for.
+    // Steps that passed while there was no member are not made up for.
     if (this.#nextStep() === undefined) this.#step = Math.max(this.#step, this.#passed());
     this.#slots[this.#deps.random.below(slotsPerRound)]?.add(member);
     this.#arm();
@@ -51,20 +51,20 @@ export class Wheel<T> {
     this.#timer?.cancel();
   }
 
-  /** Sleeps over empty slots: ten nodes wake a process ten times a round, not a hundred. */
+  /** Sets the timer to the next occupied slot: ten nodes wake a process ten times a round, not a hundred times. */
   #arm(): void {
     this.#timer?.cancel();
     if (!this.#running) return;
     const next = this.#nextStep();
     if (next === undefined) return;
-    // From the start, not from now: lateness of one step must not add up over a day.
+    // Computed from the start, not from now, because the delays of single steps must not add up over a day.
     const dueMs = this.#startMs + next * this.#stepMs;
     const delayMs = Math.max(0, dueMs - this.#deps.clock.monotonicMs());
     this.#timer = this.#deps.clock.after("hollow.heartbeat", delayMs, () => this.#fire(next));
   }
 
   #nextStep(): number | undefined {
-    // Steps missed by a process that stood still for more than a round are not made up for.
+    // Steps that a stalled process missed are made up for only within one round.
     const from = Math.max(this.#step, this.#passed() - slotsPerRound);
     for (let step = from + 1; step <= from + slotsPerRound; step++) {
       if ((this.#slots[step % slotsPerRound]?.size ?? 0) > 0) return step;
@@ -78,7 +78,7 @@ export class Wheel<T> {
 
   #fire(step: number): void {
     this.#step = step;
-    // Armed first: a turn that throws must not be the last one.
+    // The timer is set first, because an error of one turn must not end the wheel.
     this.#arm();
     for (const member of this.#slots[step % slotsPerRound] ?? []) this.#turn(member);
   }
