@@ -1,4 +1,4 @@
-/** A role's way to the API server: as whom it asks, and clients over it. */
+/** A role's access to the API server: its user, its connections, and clients over them. */
 import { given } from "#base/given.ts";
 import type { Client } from "#client/client.ts";
 import { fencedTransport } from "#client/fence.ts";
@@ -15,7 +15,7 @@ import type { KubeAccess } from "#platform/node/kubeconfig.ts";
 import { accessOf } from "./upstream-access.ts";
 import type { ApiFlags } from "./role-flags.ts";
 
-/** Writes of a leader go through `term`; absent: the role has no lease. */
+/** Writes of a leader check `term`. Absent: the role has no lease. */
 export type Fence = LeaderTerm | undefined;
 
 /** Throws UsageError for a kubeconfig that cannot be used. */
@@ -24,7 +24,7 @@ export function apiAccess(flags: ApiFlags): Promise<KubeAccess> {
   return accessOf(upstream === undefined ? {} : { upstream }, process.env, "--kubeconfig");
 }
 
-/** Requests are counted by these. */
+/** Metrics that count the requests. */
 interface Counting {
   readonly clock: Clock;
   readonly metrics: RestMetrics;
@@ -36,14 +36,14 @@ interface Pace {
 }
 
 interface ConnectionOptions {
-  /** For built-in kinds, beside JSON. */
+  /** Coding of built-in kinds beside JSON. */
   readonly coding?: ObjectCoding;
   readonly counting?: Counting;
-  /** Absent: requests go as they come. */
+  /** Rate limit of requests. Absent: none. */
   readonly pace?: Pace;
 }
 
-/** `--kube-api-burst` without `--kube-api-qps` changes nothing, as with client-go's rate below zero. */
+/** `--kube-api-burst` without `--kube-api-qps` has no effect, as in client-go with a rate below zero. */
 export function paceOf(clock: Clock, { kubeApiQps, kubeApiBurst }: ApiFlags): ConnectionOptions {
   if (kubeApiQps === undefined || kubeApiQps <= 0) return {};
   const burst = kubeApiBurst ?? Math.ceil(kubeApiQps);
@@ -66,26 +66,26 @@ export class ApiConnection {
     this.#userAgent = userAgent;
   }
 
-  /** As the kubeconfig's user, over connections of its own. */
+  /** Returns a client with the kubeconfig's user, over its own connections. */
   client(fence?: Fence): Client {
     const { bearerToken } = this.access;
     const token = bearerToken === undefined ? {} : { bearerToken };
     return this.#client(fenced(this.transport(), fence), token);
   }
 
-  /** As `user`, whom the kubeconfig's user may impersonate. */
+  /** Returns a client that impersonates `user`, as the kubeconfig's user may. */
   impersonating(user: string): Client {
     const { bearerToken } = this.access;
     const token = bearerToken === undefined ? {} : { bearerToken };
     return this.#client(actingAs(this.transport(), user), token);
   }
 
-  /** As `http` says, instead of the kubeconfig's user. */
+  /** Returns a client with the identity of `http` instead of the kubeconfig's user. */
   clientAs(http: ByteTransport, userAgent: string): Client {
     return this.#client(http, { userAgent });
   }
 
-  /** `anonymous`: shows no certificate of the kubeconfig's. */
+  /** Returns a transport. `isAnonymous`: it presents no certificate of the kubeconfig. */
   transport({ isAnonymous = false } = {}): ByteTransport {
     const { server, ca, serverName, insecure, certificate, key } = this.access;
     const http = httpClient({
@@ -113,7 +113,7 @@ export class ApiConnection {
     return socketClient({ http: this.#paced(http) }, options);
   }
 
-  /** Each client has its own rate, as client-go's have. */
+  /** Each client has its own rate, as in client-go. */
   #paced(http: ByteTransport): ByteTransport {
     return this.#pace === undefined ? http : rateLimited(http, this.#pace.limit, this.#pace.clock);
   }

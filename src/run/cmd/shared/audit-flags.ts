@@ -4,16 +4,16 @@ import { auditModes, type AuditMode } from "#server/audit/log-backend.ts";
 import { boolean, duration, durationOrZero, integer } from "./flag-values.ts";
 
 export interface AuditFlags {
-  /** As `auditLogPath`, with a policy of level Metadata where no file gives one. */
+  /** Like `auditLogPath`, with a policy of level Metadata where no policy file is given. */
   readonly auditLog?: string;
   readonly auditPolicyFile?: string;
   readonly auditLogPath?: string;
   readonly auditLogFormat: "json" | "legacy";
   readonly auditLogVersion: string;
-  /** Days. */
+  /** Maximum age of a log file, in days. */
   readonly auditLogMaxage: number;
   readonly auditLogMaxbackup: number;
-  /** Megabytes. */
+  /** Maximum size of a log file, in megabytes. */
   readonly auditLogMaxsize: number;
   readonly auditLogCompress: boolean;
   readonly auditLogMode: AuditMode;
@@ -89,7 +89,7 @@ function addLogFlags(command: Command): void {
   addTruncateFlags(command, "log");
 }
 
-/** Upstream says of these itself that they are of no use for a file; here lines are written in batches anyway. */
+/** Upstream itself calls these flags useless for a file. Here lines are always written in batches. */
 function addIgnoredLogFlags(command: Command): void {
   const ignored = "has nothing to do here: lines that wait are written together";
   command
@@ -163,7 +163,7 @@ function addTruncateFlags(command: Command, backend: string): void {
     );
 }
 
-/** As a flag of Go's float32. */
+/** Parses a rate like a float32 flag in Go. */
 function rate(text: string): number {
   return /^\d+(\.\d+)?$/.test(text) ? Number(text) : positive(text);
 }

@@ -1,4 +1,4 @@
-/** The audit trail from its flags: policy, log file, webhook. Mistakes end the start before anything is opened. */
+/** The audit trail from its flags: policy, log file, webhook. Faults end the start before anything is opened. */
 import { parse } from "yaml";
 import { ownEntry } from "#base/own.ts";
 import { DiskError } from "#platform/disk.ts";
@@ -25,7 +25,7 @@ const version = "audit.k8s.io/v1";
 const dayMs = 24 * 60 * 60 * 1000;
 const megabyte = 1024 * 1024;
 
-/** Undefined: nothing is kept. The sinks become `parts`. @throws UsageError */
+/** Opens the audit trail and adds its sinks to `parts`. Undefined: requests are not audited. @throws UsageError */
 export async function openAudit(
   host: AuditHost,
   flags: AuditFlags,
@@ -44,7 +44,10 @@ export async function openAudit(
   return { policy, backends: [log, webhook].filter((one) => one !== undefined) };
 }
 
-/** What is kept of requests, of sinks that another thread holds; undefined: nothing. @throws UsageError */
+/**
+ * Returns the policy of audited requests, for sinks in another thread. Undefined: requests are not audited.
+ * @throws UsageError
+ */
 export function auditPolicyOf(host: AuditHost, flags: AuditFlags): AuditPolicy | undefined {
   return hasSinks(flags) ? policyOf(host, flags) : undefined;
 }
@@ -53,7 +56,7 @@ function hasSinks({ auditLog, auditLogPath, auditWebhookConfigFile }: AuditFlags
   return (auditLogPath ?? auditLog ?? auditWebhookConfigFile) !== undefined;
 }
 
-/** In upstream's words. @throws UsageError */
+/** Checks the flags, with upstream's error texts. @throws UsageError */
 function checkFlags(flags: AuditFlags): void {
   const { auditLog, auditLogPath } = flags;
   if (auditLog !== undefined && auditLogPath !== undefined && auditLog !== auditLogPath)
@@ -73,7 +76,7 @@ function checkFlags(flags: AuditFlags): void {
   }
 }
 
-/** `--audit-log` has one of its own, so that it does what it says without a file. */
+/** Reads the policy. `--audit-log` has a default policy, so that it works without a policy file. */
 function policyOf({ log }: AuditHost, flags: AuditFlags): AuditPolicy | undefined {
   const { auditPolicyFile: path, auditLog } = flags;
   if (path === undefined) return auditLog === undefined ? undefined : metadataPolicy;

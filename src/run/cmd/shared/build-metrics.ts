@@ -1,9 +1,9 @@
-/** What a process says of itself: its build, and how many metrics it has, by the names of component-base. */
+/** Metrics of a process about itself: its build and its number of metrics, with component-base's names. */
 import type { MetricSet } from "#metrics/metric-set.ts";
 import { enabledGates, featureRows } from "./stock-flags/feature-gates.ts";
 import { version } from "./user-agent.ts";
 
-/** `gates`: as flags set them. */
+/** `gates`: feature gates as given in flags. */
 export function describeBuild(metrics: MetricSet, gates: readonly string[]): void {
   const build: readonly (readonly [label: string, value: string])[] = [
     ["major", version.major],

@@ -4,13 +4,13 @@
  * Node makes an uncaught error of it, with its stack.
  */
 
-/** As a shell shows a program that SIGPIPE ended. */
+/** Exit code that a shell shows for a program ended by SIGPIPE. */
 const readerLeftCode = 141;
 const left = new Set(["EPIPE", "ERR_STREAM_DESTROYED"]);
 
 function endCommand(error: NodeJS.ErrnoException): void {
   if (left.has(error.code ?? "")) process.exit(readerLeftCode);
-  // Another kind, as a full disk: what was asked for is not there.
+  // Another error, such as a full disk, means that the output is incomplete.
   process.exitCode = 1;
 }
 
@@ -22,12 +22,12 @@ function listen(listener: (error: NodeJS.ErrnoException) => void): void {
   }
 }
 
-/** Call once, before anything is written. */
+/** Ends the process when the reader of its output closes it. Call once, before any output is written. */
 export function endWithReaders(): void {
   listen(endCommand);
 }
 
-/** This process serves: it stops by a signal only. */
+/** Keeps a serving process running when a reader closes its output. Only a signal stops it. */
 export function outliveReaders(): void {
   listen(serveOn);
 }

@@ -1,4 +1,4 @@
-/** The keys and certificates of a data directory, made where they are missing. */
+/** The keys and certificates of a data directory. Missing ones are created. */
 import { ensurePki, PkiError, type Pki } from "#auth/pki-files.ts";
 import type { DataDirectory } from "./data-dir.ts";
 import type { Host } from "./host.ts";

@@ -19,12 +19,12 @@ export function electionConfigz(flags: ElectionFlags): Part {
   };
 }
 
-/** The path of the kubeconfig, never what is in it. qps 0: requests go as they come. */
+/** Shows the kubeconfig's path and never its content. qps 0: requests are not limited. */
 export function connectionConfigz({ kubeconfig = "", kubeApiQps, kubeApiBurst }: ApiFlags): Part {
   return { kubeconfig, qps: kubeApiQps ?? 0, burst: kubeApiBurst ?? 0 };
 }
 
-/** Go's text of a duration: `1h2m3s`, `5m0s`, `1.5s`, `20ms`, `0s`. */
+/** Returns Go's text of a duration: `1h2m3s`, `5m0s`, `1.5s`, `20ms`, `0s`. */
 export function durationText(ms: number): string {
   if (ms > 0 && ms < 1000) return `${ms}ms`;
   const hours = Math.floor(ms / 3_600_000);

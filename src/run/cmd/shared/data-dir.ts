@@ -31,7 +31,7 @@ export interface DataDirectory {
   readonly lock: DiskLock;
 }
 
-/** Makes or checks `path` and takes its lock. Throws UsageError; nothing foreign is touched. */
+/** Creates or checks `path` and takes its lock. Throws UsageError. Files of other programs stay untouched. */
 export async function openDataDirectory(disk: Disk, path: string): Promise<DataDirectory> {
   const directory = resolve(path);
   prepare(directory);
@@ -45,7 +45,7 @@ export async function openDataDirectory(disk: Disk, path: string): Promise<DataD
   };
 }
 
-/** As one of `parts`: its lock is released at the end. */
+/** Opens the directory as one of `parts`, so that its lock is released at the end. */
 export function holdDataDirectory(disk: Disk, path: string, parts: Parts): Promise<DataDirectory> {
   return parts.open("data-dir", () => openDataDirectory(disk, path), {
     close: ({ lock }) => lock.release(),

@@ -20,9 +20,9 @@ import { parseYaml } from "#wire/yaml.ts";
 
 const yamlLimits = { bytesMax: 2 ** 16, depthMax: 8, aliasMax: 100 };
 const perNodeMax = 128;
-/** Whole devices and partitions of a node together. */
+/** Maximum number of whole devices and partitions of a node together. */
 const devicesMax = 1_024;
-/** Upstream's limit of 32 attributes and capacities a device, less the three that every device has. */
+/** Maximum number of attributes and capacities: upstream's 32 per device, less the three that every device has. */
 const factsMax = 29;
 const partsMax = 64;
 const delaySecondsMax = 3_600;
@@ -44,7 +44,7 @@ const known = [
   "prepare",
 ];
 
-/** With problems the devices are not to be used. */
+/** Parses the file. If there are problems, the devices must not be used. */
 export function parseDeviceFile(text: string): {
   readonly devices?: HollowDevices;
   readonly problems: readonly string[];

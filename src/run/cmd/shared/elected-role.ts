@@ -13,7 +13,7 @@ import type { SupervisedHost } from "./host.ts";
 import { UsageError } from "./usage-error.ts";
 import type { ElectionFlags } from "./role-flags.ts";
 
-/** What a role does in one term, until `signal` aborts. `term` is undefined without an election. */
+/** The work of a role in one term, until `signal` aborts. `term` is undefined without an election. */
 export type Work = (signal: AbortSignal, term: LeaderTerm | undefined) => Promise<void>;
 
 export class Election {
@@ -21,7 +21,7 @@ export class Election {
   readonly #flags: ElectionFlags;
   #isLeading = false;
 
-  /** Throws UsageError for times that could let two lead at once. */
+  /** Throws UsageError for times with which two processes could lead at once. */
   constructor(host: SupervisedHost, flags: ElectionFlags, metrics: MetricSet) {
     if (flags.leaderElect) checkTimes(flags);
     this.#host = host;
@@ -34,7 +34,7 @@ export class Election {
     );
   }
 
-  /** Resolves once `signal` has aborted and the work has come to rest. */
+  /** Resolves once `signal` has aborted and the work has ended. */
   async run(client: Client, work: Work, signal: AbortSignal): Promise<void> {
     if (!this.#flags.leaderElect) return this.#lead(work, signal, undefined);
     const { random } = this.#host;
@@ -60,7 +60,7 @@ export class Election {
   }
 }
 
-/** client-go's rule: a renewal has time to fail and be tried again before the lease ends. */
+/** Checks client-go's rule: a failed renewal must have time for another attempt before the lease ends. */
 function checkTimes(flags: ElectionFlags): void {
   const { leaderElectLeaseDuration: lease, leaderElectRenewDeadline: renew } = flags;
   if (lease <= renew) {

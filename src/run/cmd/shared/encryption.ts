@@ -1,4 +1,4 @@
-/** Encryption at rest from its flags: the configuration, read again as the file changes, and the KMS plugins it names. */
+/** Encryption at rest from its flags: the configuration, read again after each change of the file, and its KMS plugins. */
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { readFileSync } from "node:fs";
@@ -25,27 +25,27 @@ import { UsageError } from "./usage-error.ts";
 
 type EncryptionHost = Pick<Host, "clock" | "log">;
 
-/** Upstream's. */
+/** Upstream's interval between two checks of the file. */
 const lookEveryMs = 60_000;
-/** Upstream's: how long plugins of a new file may take to be well, and how often they are asked meanwhile. */
+/** Upstream's minimum time in which the plugins of a new file must become healthy, and the interval of the checks in it. */
 const wellWithinMsLeast = 10_000;
 const askEveryMs = 100;
 
 interface Kms {
-  /** Undefined: the configuration names none. */
+  /** KMS plugins. Undefined: the configuration names none. */
   plugins: KmsPlugins | undefined;
-  /** Undefined until the first plugin. */
+  /** Records of the plugins' calls. Undefined until the first plugin. */
   records: KmsRecords | undefined;
 }
 
 export interface Encryption {
   readonly transformers: Transformers;
-  /** For metrics: files that were read again, and files that could not be. */
+  /** Numbers of successful and failed reloads of the file, for metrics. */
   readonly reloads: { ok: number; failed: number };
-  /** Shown by healthz and readyz, not by livez, as upstream. */
+  /** Health checks. As upstream, healthz and readyz show them and livez does not. */
   readonly checks: readonly HealthCheck[];
   readonly kms: Readonly<Kms>;
-  /** Adds the metrics of plugins, now or when the first one comes. */
+  /** Adds the metrics of plugins, now or when the first plugin is loaded. */
   describe(metrics: MetricSet): void;
 }
 
@@ -80,7 +80,7 @@ function configurationOf(path: string, text: string): EncryptionConfiguration {
   try {
     return readConfiguration(parse(text));
   } catch (error) {
-    // The parser's text may hold a line of the file, and so a key.
+    // The parser's error text may contain a line of the file, and so a key.
     const why = error instanceof ConfigurationError ? error.message : "it is no YAML";
     throw new UsageError(`--encryption-provider-config ${path}: ${why}`);
   }
@@ -123,7 +123,7 @@ class OwnEncryption implements Encryption {
     reloads: boolean,
     stopping: AbortSignal | undefined,
   ): Promise<void> {
-    // Who waits for a plugin at the start waits no longer than the start goes on.
+    // Closing the plugins at a stop ends a start that waits for them.
     stopping?.addEventListener("abort", () => this.kms.plugins?.close(), { once: true });
     this.#reloads = reloads;
     this.kms.plugins = await this.#plugins(configuration);
@@ -142,7 +142,7 @@ class OwnEncryption implements Encryption {
     this.kms.plugins?.close();
   }
 
-  /** Loaded with the first one: most servers have none. */
+  /** The code of plugins is imported with the first one, because most servers have none. */
   async #plugins(configuration: EncryptionConfiguration): Promise<KmsPlugins | undefined> {
     const settings = kmsSettingsOf(configuration);
     if (settings.length === 0) return undefined;
@@ -193,7 +193,7 @@ class OwnEncryption implements Encryption {
     }
   }
 
-  /** What is still wrong when the time is over. */
+  /** Returns the remaining fault at the end of the time. */
   async #faultOf(plugins: KmsPlugins): Promise<string | undefined> {
     const { clock } = this.#host;
     const endMs = clock.monotonicMs() + Math.max(wellWithinMsLeast, plugins.graceMs);
@@ -213,7 +213,7 @@ class OwnEncryption implements Encryption {
     this.reloads.ok++;
     this.#host.log.info("encryption configuration was read again", { path: this.#path });
     if (before === undefined) return;
-    // Calls that others began end on their own.
+    // Calls in flight on the old plugins may still end within the grace period.
     this.#host.clock.after("encryption.kms", before.graceMs, () => before.close());
     this.#closing.signal.addEventListener("abort", () => before.close(), { once: true });
   }

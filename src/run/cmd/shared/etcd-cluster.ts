@@ -1,4 +1,4 @@
-/** An etcd cluster that an operator's flags name, in kube-apiserver's keys; nothing is connected here. */
+/** An etcd cluster that an operator's flags name, with kube-apiserver's keys. This module opens no connection. */
 import type { GroupResource } from "#api/object.ts";
 import { builtinResources } from "#api/schema/resources.ts";
 import type { EtcdIdentity } from "#etcd/client.ts";
@@ -17,12 +17,12 @@ export interface EtcdTlsFlags {
 
 export interface EtcdFlags extends EtcdTlsFlags {
   readonly etcdServers: readonly string[];
-  /** `group/resource#servers` */
+  /** Entries of `group/resource#servers`. */
   readonly etcdServersOverrides?: readonly string[];
-  /** Other entries than before are meant. */
+  /** Accepts entries that differ from those of the earlier start. */
   readonly acceptEtcdPlacement?: boolean;
   readonly etcdPrefix: string;
-  /** Milliseconds; 0: others compact. */
+  /** Period of compactions in milliseconds. 0: other programs compact. */
   readonly etcdCompactionInterval: number;
 }
 
@@ -30,7 +30,10 @@ export function storedResources(): readonly GroupResource[] {
   return builtinResources().map((info) => info.storage ?? info);
 }
 
-/** Nothing is connected yet. `holds`: what lives there; absent: all. Throws UsageError. */
+/**
+ * Prepares access without a connection. `holds`: whether the cluster holds a resource. Absent: it holds all.
+ * Throws UsageError.
+ */
 export async function clusterOf(
   flags: Omit<EtcdFlags, "etcdCompactionInterval">,
   holds: PlacedCluster["holds"] = () => true,

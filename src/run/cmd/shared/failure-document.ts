@@ -20,7 +20,7 @@ const yamlLimits = { bytesMax: 2 ** 20, depthMax: 8, aliasMax: 100 };
 const failuresMax = 1_000;
 const known = ["failure", "nodes", "zone", "percent", "at", "for", "every"];
 
-/** With problems the failures are not to be used. */
+/** Parses the file. If there are problems, the failures must not be used. */
 export function parseFailureFile(text: string): {
   readonly failures: readonly ScheduledFailure[];
   readonly problems: readonly string[];

@@ -1,4 +1,4 @@
-/** What flags take: each reads one value, or says in a sentence what the value must be. */
+/** Parsers of flag values. Each one returns a value or throws a sentence about the expected value. */
 import { InvalidArgumentError, Option } from "commander";
 import { isIP } from "node:net";
 import { parseGoDuration } from "#api/go/go-duration.ts";
@@ -15,12 +15,12 @@ export function boolean(text: string): boolean {
   throw new InvalidArgumentError("true or false.");
 }
 
-/** Empty entries are for the flag to refuse. */
+/** Splits a list. The flag itself refuses empty entries. */
 export function commaList(text: string): readonly string[] {
   return text.split(",");
 }
 
-/** Of a flag that may be given again. */
+/** Adds a value of a flag that may be repeated. */
 export function gathered(text: string, before: readonly string[]): readonly string[] {
   return [...before, text];
 }
@@ -34,33 +34,33 @@ export function ipAddress(text: string): string {
   throw new InvalidArgumentError("not an IP address.");
 }
 
-/** Milliseconds of `1h30m`. */
+/** Parses a duration such as `1h30m` into milliseconds. */
 export function duration(text: string): number {
   const ms = milliseconds(text);
   if (ms !== undefined) return ms;
   throw new InvalidArgumentError("a duration is hours, minutes and seconds, as 1h30m.");
 }
 
-/** A third of it is the time between two heartbeats. */
+/** Parses a TTL. A third of it is the time between two heartbeats. */
 export function xdsTtl(text: string): number {
   const ms = duration(text);
   if (ms >= 3_000) return ms;
   throw new InvalidArgumentError("at least 3s.");
 }
 
-/** As `duration`; 0 is zero. */
+/** Parses like `duration`, and accepts zero too. */
 export function durationOrZero(text: string): number {
   return /^0[hms]?$/.test(text) ? 0 : duration(text);
 }
 
-/** Milliseconds of any duration that Go reads; zero is zero. */
+/** Parses any duration that Go accepts, zero included, into milliseconds. */
 export function goDuration(text: string): number {
   const ms = parseGoDuration(text);
   if (ms !== undefined && ms >= 0) return ms;
   throw new InvalidArgumentError("a duration is a number with a unit, as 30s or 2m.");
 }
 
-/** Of a duration as flags and configuration files have it; undefined: it is none, or zero. */
+/** Returns the milliseconds of a duration in flags and configuration files. Undefined: the text is no duration, or zero. */
 export function milliseconds(text: unknown): number | undefined {
   const [whole, hours = "0", minutes = "0", seconds = "0"] =
     /^(?:(\d{1,7})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?$/.exec(typeof text === "string" ? text : "") ??
@@ -69,7 +69,7 @@ export function milliseconds(text: unknown): number | undefined {
   return whole !== undefined && ms > 0 ? ms : undefined;
 }
 
-/** As Go prints it: 1m0s, 8760h0m0s. */
+/** Returns a duration as Go prints it: 1m0s, 8760h0m0s. */
 export function durationText(ms: number): string {
   if (ms === 0) return "0s";
   if (ms < 1_000) return `${ms}ms`;

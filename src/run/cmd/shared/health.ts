@@ -33,34 +33,34 @@ interface HealthDeps {
   readonly host: SupervisedHost;
   readonly client: Client;
   readonly anonymousHttp: ByteTransport;
-  /** PEM of the authorities whose client certificates count; absent: none. */
+  /** CAs of accepted client certificates, in PEM. Absent: none is accepted. */
   readonly clientCa?: string;
   readonly metrics: MetricSet;
-  /** The configuration in effect, in JSON's terms and without secrets; absent: the role has none of upstream's kinds. */
+  /** Configuration in effect, as JSON without secrets. Absent: the role has no configuration kind of upstream's. */
   readonly configz?: object;
-  /** What it is called at /statusz and /flagz; absent: it has neither, as it is none of upstream's. */
+  /** Component name at /statusz and /flagz. Absent: the role has no upstream counterpart and serves neither. */
   readonly component?: string;
-  /** A page of its own, since it has series for each Pod; absent: nothing is at /metrics/resources. */
+  /** Metrics with a series for each Pod, on their own page. Absent: /metrics/resources is not served. */
   readonly resources?: MetricSet;
-  /** What keeps the role from its work; "" when nothing does. */
+  /** Returns the reason why the role cannot work, or "" when it can. */
   readonly notReady: () => string;
-  /** Serves further paths; absent: none. */
+  /** Handlers of further paths. Absent: none. */
   readonly more?: readonly MorePaths[];
 }
 
 export interface MorePaths {
   readonly prefix: string;
-  /** It identifies and authorizes the caller itself. */
+  /** Serves a request, and authenticates and authorizes the caller itself. */
   serve(request: PlainRequest, access: Access): Promise<PlainResponse>;
 }
 
 const configzPath = "/configz";
-/** At /statusz, as upstream's kube-scheduler has them. */
+/** Paths that /statusz lists, as in upstream's kube-scheduler. */
 const shownPaths = [configzPath, "/flagz", "/healthz", "/livez", "/metrics", "/readyz"];
 const resourcesPath = "/metrics/resources";
 const slisPath = "/metrics/slis";
 
-/** Undefined when --secure-port is 0. */
+/** Serves the port. Undefined: --secure-port is 0. */
 export async function serveHealth(
   deps: HealthDeps,
   flags: HealthFlags,
@@ -96,7 +96,7 @@ function certificateOf(
   return selfSignedFor(host, bindAddress);
 }
 
-/** What is answered, and counted when it is asked. */
+/** The served pages, and the metrics of the health checks. */
 interface Served extends HealthDeps {
   readonly zPages: ReadonlyMap<string, ZPage>;
   readonly health: Health;

@@ -1,8 +1,8 @@
-/** How --help shows what a flag is without being given, and where a flag stands. */
+/** The format of --help: the default of a flag, and the group in which the flag is listed. */
 import type { Command, Option } from "commander";
 import { duration, durationOrZero, durationText, goDuration } from "./flag-values.ts";
 
-/** Before commands are added: they take it from `program`. */
+/** Sets the format. Call this before commands are added, because they copy it from `program`. */
 export function showDefaultsPlainly(program: Command): void {
   program.configureHelp({ optionDescription: describe });
 }
@@ -17,7 +17,7 @@ function choicesOf({ argChoices = [] }: Option): string {
   return argChoices.length === 0 ? "" : `choices: ${argChoices.join(", ")}`;
 }
 
-/** Nothing for a switch that is off, a list without entries and the like. */
+/** Returns the default as text, or "" for a switch that is off, a list without entries and the like. */
 function defaultOf(option: Option): string {
   const { defaultValue: value, defaultValueDescription: words } = option;
   const takesValue = option.required || option.optional;
@@ -47,7 +47,7 @@ function numberText(value: number): string {
   return value.toLocaleString("en-US");
 }
 
-/** The first beginning that fits names the group; commander's own heading takes the rest. */
+/** The first matching prefix selects the group. Other flags get commander's own heading. */
 const groups: readonly (readonly [heading: string, beginnings: readonly string[]])[] = [
   [
     "Storage:",
@@ -143,7 +143,7 @@ const groups: readonly (readonly [heading: string, beginnings: readonly string[]
   ["The API server and the lease:", ["kubeconfig", "kube-api", "leader-elect"]],
 ];
 
-/** After flags are added, for commands with more flags than fit a screen. */
+/** Groups the flags of commands with more flags than fit a screen. Call this after flags are added. */
 export function groupFlags(program: Command): void {
   for (const command of program.commands) {
     groupFlags(command);

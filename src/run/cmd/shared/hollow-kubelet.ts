@@ -38,9 +38,9 @@ export interface KubeletAddress {
 interface KubeletDeps {
   readonly host: Host;
   readonly client: Client;
-  /** PEM of the authorities whose client certificates count; absent: tokens alone. */
+  /** CAs of accepted client certificates, in PEM. Absent: only tokens are accepted. */
   readonly clientCa?: string;
-  /** Absent: usage by annotation or share, and no logs. */
+  /** Rules of usage and logs. Absent: usage comes from an annotation or a share, and there are no logs. */
   readonly rules?: PodRules;
 }
 
@@ -66,7 +66,7 @@ export async function listenAsKubelets(
   }
 }
 
-/** Asks nobody: who shows no credential is refused before. */
+/** Anonymous reviews are never sent, because a request without a credential is refused before. */
 const noTransport: ByteTransport = {
   send: () => Promise.reject(new ByteTransportError("anonymous requests are not taken", "EACCES")),
   close: () => {},
@@ -98,7 +98,7 @@ function kubeletHandler(deps: KubeletDeps): PlainHandler {
 async function authorize(access: Access, request: PlainRequest, ask: KubeletAsk): Promise<void> {
   const { peer, headers } = request;
   const hasCertificate = peer.kind === "socket" && peer.certificate !== undefined;
-  // Of a header without a token the review would make an anonymous request.
+  // A header without a token would make the review an anonymous request.
   if (!hasCertificate && tokenOfHeader(headers["authorization"] ?? "").kind === "none") {
     throw failure(401, "Unauthorized", "Unauthorized");
   }
@@ -150,7 +150,7 @@ async function pageOf({ host, client, rules }: KubeletDeps, nodeName: string): P
   };
 }
 
-/** @throws ApiError 404 for what is no hollow node, with how to name one. */
+/** @throws ApiError 404 for a name that is no hollow node. The text says how to name one. */
 async function hollowNode(client: Client, name: string): Promise<Node> {
   try {
     const node = await client.get<Node>(nodes, "", name);

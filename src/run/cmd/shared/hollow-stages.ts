@@ -1,4 +1,4 @@
-/** Hollow nodes with kwok's stages beside them: one service of stages over the watches of the nodes. */
+/** Hollow nodes together with kwok's stages: one service of stages over the watches of the nodes. */
 import type { JsonObject } from "#api/object.ts";
 import type { Client } from "#client/client.ts";
 import { createHollowNodes, type Hollow } from "#hollow/hollow.ts";
@@ -15,16 +15,16 @@ import { UsageError } from "./usage-error.ts";
 
 export interface StagePlan {
   readonly files: readonly Stage[];
-  /** Stages of the API are played too. */
+  /** Whether stages that are objects of the API run too. */
   readonly isServed: boolean;
-  /** What else kwok's objects in the files say of pods. */
+  /** Rules for pods of kwok's other objects in the files. */
   readonly rules: PodRules;
 }
 
 const writesInFlightMax = 64;
 const usersMax = 64;
 
-/** Undefined: nothing was asked for. Throws UsageError. */
+/** Reads the files of stages. Undefined: no flag asks for stages. Throws UsageError. */
 export function stagePlanOf(
   paths: readonly string[],
   enabledKinds: readonly string[],
@@ -44,7 +44,7 @@ function objectsOf(path: string): readonly JsonObject[] {
   return objects;
 }
 
-/** Of a second group of nodes in a process: other kinds are played once. */
+/** Returns the plan for a second group of nodes in a process, without the stages of other kinds, which run only once. */
 export function nodeStages(plan: StagePlan | undefined): StagePlan | undefined {
   if (plan === undefined) return undefined;
   const ofNodes = ({ target }: Stage): boolean =>
@@ -54,11 +54,11 @@ export function nodeStages(plan: StagePlan | undefined): StagePlan | undefined {
 
 export interface HollowClients {
   readonly client: Client;
-  /** A client that acts as another user. */
+  /** Returns a client that impersonates another user. */
   readonly clientAs: (user: string) => Client;
 }
 
-/** `plan` absent: the nodes alone. */
+/** Creates hollow nodes with stages. `plan` undefined: only the nodes. */
 export function stagedHollowNodes(
   host: Host,
   { client, clientAs }: HollowClients,
@@ -67,7 +67,7 @@ export function stagedHollowNodes(
 ): Hollow {
   const deps = { ...host, client };
   if (plan === undefined) return createHollowNodes(deps, options);
-  // The service asks the nodes only once they have brought it something.
+  // The service calls the nodes only after they have passed it an object.
   const stages = new StageService(
     { ...deps, clientAs: keptClients(clientAs) },
     {

@@ -1,4 +1,4 @@
-/** What a role takes from the machine it runs on; a test or a simulation passes its own. */
+/** The dependencies of a role on its machine. A test or a simulation passes its own. */
 import type { Clock } from "#platform/clock.ts";
 import type { Disk } from "#platform/disk.ts";
 import type { Log } from "#platform/log.ts";
@@ -11,11 +11,11 @@ export interface Host {
   readonly random: Random;
   readonly disk: Disk;
   readonly log: Log;
-  /** Of the requests that this process serves. */
+  /** Delays work until every request of the present turn of the event loop has begun. Absent: this process serves none. */
   readonly requests?: TurnRest;
-  /** Absent: one of its own, on `clock`; a bug is then thrown for the embedding program to see. */
+  /** Absent: an own supervisor on `clock`, which throws a bug to the embedding program. */
   readonly supervisor?: Supervisor;
 }
 
-/** A host whose clock is its supervisor's. */
+/** A host with the clock of its supervisor. */
 export type SupervisedHost = Host & { readonly supervisor: Supervisor };

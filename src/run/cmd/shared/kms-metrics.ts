@@ -1,9 +1,9 @@
-/** Metrics of KMS plugins, by upstream's names (apiserver_envelope_encryption_*). */
+/** Metrics of KMS plugins, with upstream's names (apiserver_envelope_encryption_*). */
 import type { KmsPlugins } from "#encryption/kms-plugins.ts";
 import type { KmsRecords } from "#encryption/kms-records.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 
-/** Upstream's: 0.1 ms, doubled 19 times. */
+/** Upstream's buckets: 0.1 ms, doubled 19 times. */
 const latencyBuckets = Array.from({ length: 20 }, (_, at) => 0.0001 * 2 ** at);
 
 interface Kms {
@@ -13,7 +13,7 @@ interface Kms {
 
 const subsystem = "apiserver_envelope_encryption";
 
-/** Called once, when there are records; the plugins may be replaced. */
+/** Describes the metrics once records exist. Call it once. The plugins may be replaced later. */
 export function describeKms(metrics: MetricSet, kms: Kms): void {
   const { records } = kms;
   if (records === undefined) return;

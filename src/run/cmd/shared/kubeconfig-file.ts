@@ -1,4 +1,4 @@
-/** Kubeconfigs that a role writes for its users: 0600, whole or absent. */
+/** Kubeconfigs that a role writes for its users, with mode 0600. A file is complete or absent. */
 import { renameSync, writeFileSync } from "node:fs";
 import { kubeconfigYaml } from "#auth/kubeconfig.ts";
 import type { Pki } from "#auth/pki-files.ts";

@@ -1,25 +1,25 @@
-/** The limits `up` runs with: libraries have no defaults of their own, this file decides them. */
+/** The limits of `up`. Libraries have no defaults of their own. */
 import type { LedgerLimits } from "#platform/ledger.ts";
 
-/** History kept at least, for watchers that resume and lists that go on (upstream: 5 min). */
+/** Minimum time that history is kept, for watchers that resume and for lists that continue (upstream: 5 min). */
 export const compactEverySeconds = 300;
 
-/** Events vanish after an hour, as upstream's --event-ttl. */
+/** Time to live of events: an hour, as with upstream's --event-ttl. */
 export const eventTtlSeconds = 3600;
 
-/** Watches get this long to end, and requests to finish, after SIGTERM. */
+/** Time after SIGTERM in which watches must end and requests must finish. */
 export const shutdownMs = 5_000;
 
 /** First address of the service range, which the `kubernetes` Service gets. */
 export const serviceAddress = "10.96.0.1";
 
-/** A year, as upstream's --cluster-signing-duration. */
+/** Maximum lifetime of signed certificates: a year, as with upstream's --cluster-signing-duration. */
 export const signingLifetimeMs = 365 * 24 * 3_600_000;
 
-/** Hollow nodes one process takes; beyond it, start more processes. */
+/** Maximum number of hollow nodes per process. For more nodes, start more processes. */
 export const nodesMax = 50_000;
 
-/** A minute for short requests, as upstream's --request-timeout. */
+/** Timeout of short requests: a minute, as with upstream's --request-timeout. */
 export const requestTimeoutMs = 60_000;
 
 export const serviceAddresses = {
@@ -50,26 +50,26 @@ export const etcdEngine = {
   lookMs: 1000,
 };
 
-/** How long a hollow pod shows ContainerCreating: long enough to be seen, short enough not to wait for. */
+/** Time for which a hollow pod shows ContainerCreating: long enough to be seen, and short enough not to delay work. */
 export const hollowStartMs = 100;
 
-/** Requests to kubelets, pods and Services that are open at once: two sockets each. Beyond it 429. */
+/** Maximum number of open requests to kubelets, pods and Services, with two sockets each. Beyond it: 429. */
 export const kubeletStreams = { openMax: 4_096, openPerHostMax: 1_024 };
 
-/** Upstream's 30 s to reach a pod (kubelets: --kubelet-timeout); a head as clients may send one. */
+/** Limits of connections to pods: upstream's 30 s (kubelets: --kubelet-timeout), and heads as large as clients'. */
 export const kubeletConnections = { connectMs: 30_000, headBytesMax: 65_536, idleSocketsMax: 8 };
 
-/** Requests to aggregated API servers that are open at once, watches included: two sockets each. Beyond it 429. */
+/** Maximum number of open requests to aggregated API servers, watches included, with two sockets each. Beyond it: 429. */
 export const aggregatedStreams = { openMax: 8_192, openPerHostMax: 4_096 };
 
-/** Upstream's 30 s to reach one; a head as clients may send one. */
+/** Limits of connections: upstream's 30 s to connect, and heads as large as clients'. */
 export const aggregatedConnections = {
   connectMs: 30_000,
   headBytesMax: 65_536,
   idleSocketsMax: 32,
 };
 
-/** From a deletion to the end of a hollow pod that stops when asked to: a kubelet takes one or two seconds. */
+/** Time from a deletion to the end of a hollow pod that stops on request. A kubelet takes one or two seconds. */
 export const hollowStopMs = 1_000;
 
 /**
@@ -99,10 +99,10 @@ export function relayLedgerLimits(heapBytesMax: number): LedgerLimits {
   return { ...ledgerLimits(heapBytesMax), sharedAnswerBytesMax: 4 * 2 ** 20 };
 }
 
-/** One caller may have one body of the largest size at work, in the smallest heap there is. */
+/** Minimum with which one caller may have one body of the largest size in progress, in the smallest heap. */
 const ledgerBytesMin = 128 * 2 ** 20;
 
-/** Audit lines that wait for the disk: some 30,000; beyond it lines are dropped and counted. */
+/** Maximum bytes of audit lines that wait for the disk: some 30,000 lines. Further lines are dropped and counted. */
 export const auditBufferBytesMax = 16 * 2 ** 20;
 
 /**
@@ -123,31 +123,31 @@ export const yamlThreads = {
  */
 export const expressionThreads = { ...yamlThreads, threadsMax: 1 };
 
-/** Calls to one webhook at once, and those that wait for one to end: more requests than are served at once never come. */
+/** Maximum number of concurrent and of waiting calls to one webhook. The server never has more requests at once. */
 export const webhookCalls = {
   callsMax: 256,
   waitingMax: 1_024,
-  /** As a request body may have. */
+  /** The same as for a request body. */
   answerBytesMax: 3 * 2 ** 20,
 };
 
-/** Calls to the conversion webhook of one definition. */
+/** Limits of calls to the conversion webhook of one definition. */
 export const conversionCalls = {
   callsMax: 64,
   waitingMax: 1_024,
-  /** A batch (below) that grows much, or one object of the largest size. */
+  /** Enough for a batch (below) that grows much, or for one object of the largest size. */
   answerBytesMax: 8 * 2 ** 20,
 };
 
-/** One call, and those that one list makes at once. */
+/** Limits of one call, and number of concurrent calls for one list. */
 export const conversionBatches = {
   batchObjectsMax: 500,
   batchBytesMax: 2 ** 20,
   batchesAtOnce: 4,
 };
 
-/** What conversion webhooks made, of all definitions: 50,000 objects of 2 KB. */
+/** Maximum bytes of cached results of conversion webhooks, for all definitions: 50,000 objects of 2 KB. */
 export const customResources = { convertedBytesMax: 128 * 2 ** 20 };
 
-/** Upstream's 30 s to connect, though a webhook's own timeout nearly always ends it earlier. */
+/** Timeout of connections: upstream's 30 s. A webhook's own timeout nearly always ends the call earlier. */
 export const webhookConnections = { connectMs: 30_000, headBytesMax: 65_536, idleSocketsMax: 64 };

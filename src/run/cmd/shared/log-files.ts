@@ -1,12 +1,12 @@
-/** Logs of hollow pods: files that the operator has named in kwok's Logs and ClusterLogs. */
+/** Logs of hollow pods, from files that the operator names in kwok's Logs and ClusterLogs. */
 import { constants, open } from "node:fs/promises";
 import { failure } from "#api/status.ts";
 import type { LogRule } from "./pod-rules.ts";
 
-/** The end of a longer file. */
+/** Maximum bytes of a log. Only the end of a longer file is read. */
 const bytesMax = 4 * 1024 * 1024;
 
-/** Undefined: no rule names one. */
+/** Returns the path of a container's log. Undefined: no rule names a file. */
 export function logFile(
   rules: readonly LogRule[],
   of: { readonly namespace: string; readonly pod: string; readonly container: string },
@@ -22,7 +22,7 @@ export function logFile(
   return file === "" ? undefined : file;
 }
 
-/** `tailLines` and `limitBytes` are heard; `follow` is not: what is there now is the whole log. */
+/** Supports `tailLines` and `limitBytes`. Ignores `follow`: the present content is the whole log. */
 export async function logText(path: string, query: URLSearchParams): Promise<string> {
   const text = await endOf(path);
   const tail = Number(query.get("tailLines") ?? Number.NaN);
@@ -34,7 +34,7 @@ export async function logText(path: string, query: URLSearchParams): Promise<str
 
 async function endOf(path: string): Promise<string> {
   try {
-    // Opening a pipe would wait for its writer, on one of the few threads that the store's files need.
+    // Without O_NONBLOCK, a pipe would wait for its writer and block a thread that the store's files need.
     await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const stat = await file.stat();
     if (!stat.isFile()) throw new Error("it is no file");

@@ -10,7 +10,7 @@ const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 
-/** All addresses of a name. */
+/** Resolves a name to all of its addresses. */
 type Resolve = (host: string) => Promise<readonly { readonly address: string }[]>;
 
 const byHost: Resolve = (host) => lookup(host, { all: true });
@@ -24,7 +24,7 @@ export async function isLoopback(host: string, flag: string, resolve = byHost): 
   return addresses.every(isOnLoopback);
 }
 
-/** BlockList finds an IPv4 address also in the form ::ffff:127.0.0.1. */
+/** BlockList matches an IPv4 address also in the form ::ffff:127.0.0.1. */
 function isOnLoopback(address: string): boolean {
   const [bare = ""] = address.split("%");
   return loopback.check(bare, isIPv6(bare) ? "ipv6" : "ipv4");

@@ -55,7 +55,7 @@ const groupKeys = [
   "failures",
 ];
 
-/** With problems the groups are not to be used. */
+/** Parses the file. If there are problems, the groups must not be used. */
 export function parseNodeGroups(text: string): {
   readonly file?: NodeGroupsFile;
   readonly problems: readonly string[];

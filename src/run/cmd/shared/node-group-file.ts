@@ -1,4 +1,4 @@
-/** The file of `--node-groups`, which says what groups of hollow nodes there are. */
+/** The file of `--node-groups`, which defines the groups of hollow nodes. */
 import type { NodeGroupsFile } from "#hollow/node-group-spec.ts";
 import { parseNodeGroups } from "./node-group-document.ts";
 import { readOperatorFile } from "./operator-file.ts";

@@ -1,4 +1,4 @@
-/** Node groups of hollow nodes in one process: their nodes, and the provider that autoscalers ask. */
+/** Node groups of hollow nodes in one process: their nodes, and the provider for autoscalers. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { GroupNodes } from "#hollow/node-group-nodes.ts";
 import { NodeGroups } from "#hollow/node-groups.ts";
@@ -12,7 +12,7 @@ import { readOperatorFile } from "./operator-file.ts";
 import type { Parts } from "./parts.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** cluster-autoscaler asks every 10 s. */
+/** Idle time after which a connection is closed. cluster-autoscaler sends a request every 10 s. */
 const silentMsMax = 120_000;
 
 export interface NodeGroupFlags {
@@ -22,7 +22,7 @@ export interface NodeGroupFlags {
   readonly nodeGroupsClientCaFile?: string;
 }
 
-/** The flags beside the one that names the file. */
+/** Adds the flags beside the one that names the file. */
 export function addNodeGroupFlags(command: Command): void {
   command
     .addOption(
@@ -45,12 +45,12 @@ export function addNodeGroupFlags(command: Command): void {
 }
 
 interface Asked {
-  /** A file. */
+  /** Path of the file of node groups. */
   readonly path: string;
   readonly flags: NodeGroupFlags;
-  /** Of nodes and pods, as far as groups do not say; `firstIndex`: of the first node of a group. */
+  /** Defaults of nodes and pods where a group has no value. `firstIndex`: index of a group's first node. */
   readonly options: HollowOptions;
-  /** What the nodes and their pods play; undefined: their built-in life. */
+  /** Stages of the nodes and their pods. Undefined: the built-in lifecycle. */
   readonly stages: StagePlan | undefined;
 }
 
@@ -87,7 +87,7 @@ export async function openNodeGroups(
   });
 }
 
-/** @throws UsageError when others than this machine could reach it without a certificate. */
+/** @throws UsageError when other machines could reach the provider without a certificate. */
 async function tlsOf(flags: NodeGroupFlags): Promise<ProviderTls | undefined> {
   const { nodeGroupsCertFile: cert, nodeGroupsKeyFile: key, nodeGroupsClientCaFile: ca } = flags;
   if (cert === undefined && key === undefined && ca === undefined) {

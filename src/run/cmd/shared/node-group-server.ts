@@ -28,15 +28,15 @@ import { Code, GrpcError } from "#wire/grpc.ts";
 
 const scheme = "hollow://";
 const connectionsMax = 64;
-/** A connection that does not finish its TLS handshake gives its place to others. */
+/** Maximum time of a TLS handshake. A slower connection is closed to free its place. */
 const handshakeMsMax = 10_000;
 const secondsPerHour = 3_600;
 
 export interface ProviderTls {
-  /** PEM. */
+  /** Server certificate in PEM. */
   readonly cert: string;
   readonly key: string;
-  /** Clients' certificates are of this CA. */
+  /** CA of clients' certificates. */
   readonly clientCa: string;
 }
 
@@ -45,7 +45,7 @@ export interface ListeningProvider {
   close(): Promise<void>;
 }
 
-/** Clients show a certificate of `clientCa`. */
+/** Returns a server that requires a client certificate from `clientCa`. */
 function secureServer({ cert, key, clientCa: ca }: ProviderTls): Http2Server {
   const asked = {
     requestCert: true,
@@ -59,11 +59,11 @@ function secureServer({ cert, key, clientCa: ca }: ProviderTls): Http2Server {
 }
 
 interface ProviderPlace {
-  /** Loopback unless TLS is given; the caller sees to it. */
+  /** Address to listen on. The caller ensures that it is loopback unless TLS is given. */
   readonly host: string;
   readonly port: number;
   readonly tls: ProviderTls | undefined;
-  /** A connection that says nothing for so long gives its place to others. */
+  /** Idle time after which a connection is closed to free its place. */
   readonly silentMsMax: number;
 }
 
@@ -167,7 +167,7 @@ function hoursOf(start: Moment | undefined, end: Moment | undefined): number {
   return Math.max(0, (end?.seconds ?? 0) - (start?.seconds ?? 0)) / secondsPerHour;
 }
 
-/** Its share of the node on which it is cheapest. */
+/** Returns the pod's share of the price of the node on which it is cheapest. */
 function podPrice(specs: readonly NodeGroupSpec[], bytes: Uint8Array): number | undefined {
   const pod = decodeProtobuf({ group: "", version: "v1", kind: "Pod" }, bytes) as Pod | undefined;
   const { cpu, memory } = podRequests(pod?.spec ?? { containers: [] });
@@ -182,7 +182,7 @@ function podPrice(specs: readonly NodeGroupSpec[], bytes: Uint8Array): number | 
   return least;
 }
 
-/** A template's name is the group's and a suffix, which cluster-autoscaler may lengthen. */
+/** A template's name contains the group's name and a suffix, which cluster-autoscaler may extend. */
 function templatePrice(nodes: GroupNodes, name: string): number | undefined {
   const specs = nodes.groups.specs().filter((spec) => name.includes(`${spec.name}-`));
   return specs.toSorted((a, b) => b.name.length - a.name.length)[0]?.price;
@@ -217,7 +217,7 @@ const codes = {
   bounds: Code.failedPrecondition,
 } as const;
 
-/** Of a failure program that hangs the call ends when the caller gives up. */
+/** A failure of kind "hang" never answers, so the call ends when the caller gives up. */
 async function settle(answer: GroupAnswer): Promise<void> {
   if (answer.kind === "hang") await new Promise<never>(() => undefined);
   if (answer.kind === "refused") throw new GrpcError(codes[answer.code], answer.message);

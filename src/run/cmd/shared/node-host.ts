@@ -1,4 +1,4 @@
-/** The host of a role that has a process of its own. */
+/** The host of a role with its own process. */
 import type { AssertionError } from "#base/assert.ts";
 import { NodeClock } from "#platform/node/clock.ts";
 import { NodeDisk } from "#platform/node/disk.ts";
@@ -14,12 +14,12 @@ interface HostOptions {
   readonly logLevel: LogLevel;
 }
 
-/** Call once in a process: uncaught errors go to its supervisor. */
+/** Call once in a process, because the host's supervisor handles uncaught errors. */
 export function nodeHost(options: HostOptions): NodeHost {
   return supervised(plainHost(options));
 }
 
-/** The same of a thread that is not the first one: a bug is `onBug`'s to end. */
+/** Returns the host of a thread other than the first one. `onBug` handles a bug. */
 export function threadHost(options: HostOptions, onBug: (bug: AssertionError) => void): NodeHost {
   return supervised(plainHost(options), onBug);
 }

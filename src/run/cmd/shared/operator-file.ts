@@ -1,8 +1,8 @@
-/** A file the operator named on the command line. */
+/** Access to a file that the operator named on the command line. */
 import { readFileSync } from "node:fs";
 import { UsageError } from "./usage-error.ts";
 
-/** Throws UsageError: the path, and what the system says. */
+/** Reads the file. Throws UsageError with the path and the system's error text. */
 export function readOperatorFile(path: string): string {
   try {
     return readFileSync(path, "utf8");

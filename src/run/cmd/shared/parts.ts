@@ -11,9 +11,9 @@ import { OwnedTimers } from "#platform/owned-timers.ts";
 import type { HealthCheck } from "#server/health.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 
-/** What a role holds for one part. */
+/** The functions that a role needs for one part. */
 interface PartOf<Value> {
-  /** Resolves when nothing of it is open. Called once. */
+  /** Closes the part, and resolves when nothing of it is open. Called once. */
   readonly close: (value: Value) => unknown;
   readonly checks?: (value: Value) => readonly HealthCheck[];
   /** Adds the part's metrics to the role's. */
@@ -29,11 +29,11 @@ interface Part extends AsyncDisposable {
 interface PartsOptions {
   /** Once aborted, the next `open` throws StartStopped. Absent: a start is never interrupted. */
   readonly stopping?: AbortSignal;
-  /** Called after each part was opened, with its name; a test ends a start by throwing here. */
+  /** Called with the name of each part after its opening. A test ends a start by throwing here. */
   readonly onOpened?: (name: string) => void;
 }
 
-/** A start ends here because the role was asked to stop. */
+/** Ends a start because the role must stop. */
 export class StartStopped extends Error {
   override readonly name = "StartStopped";
 }
@@ -49,12 +49,12 @@ export class Parts implements AsyncDisposable {
     this.#prefix = prefix;
   }
 
-  /** Aborted when the role is asked to stop; undefined: a start is never interrupted. */
+  /** Aborted when the role must stop. Undefined: a start is never interrupted. */
   get stopping(): AbortSignal | undefined {
     return this.#options.stopping;
   }
 
-  /** @returns what `make` opened, now owned by this stack. Rejects with what `make` throws, or with StartStopped. */
+  /** @returns the value of `make`, now owned by this stack. Rejects with the error of `make`, or with StartStopped. */
   async open<Value>(
     name: string,
     make: () => Value | Promise<Value>,
@@ -73,7 +73,7 @@ export class Parts implements AsyncDisposable {
     return value;
   }
 
-  /** A stack within this one, whose parts' names begin with `name/`. */
+  /** Returns a stack within this one, whose parts' names begin with `name/`. */
   nest(name: string): Parts {
     const inner = new Parts(this.#options, `${this.#prefix}${name}/`);
     this.#stack.use(inner);
@@ -99,7 +99,7 @@ export class Parts implements AsyncDisposable {
     }
   }
 
-  /** In reverse order of opening; a second call does nothing. */
+  /** Closes the parts in reverse order of opening. A second call does nothing. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.#stack.disposeAsync();
   }
@@ -123,7 +123,7 @@ export class Parts implements AsyncDisposable {
   }
 }
 
-/** A clock as a part: timers that are armed when everything opened after it is closed are cancelled. */
+/** Opens a clock as a part. Timers that still wait when all later parts are closed are cancelled. */
 export function openTimers(clock: Clock, parts: Parts): Promise<Clock> {
   return parts.open("timers", () => new OwnedTimers(clock), {
     close: (timers) => timers.cancelAll(),

@@ -12,7 +12,7 @@ import { StageFields } from "#stages/stage-fields.ts";
 export const podRuleKinds = ["ResourceUsage", "ClusterResourceUsage", "Logs", "ClusterLogs"];
 
 export interface LogRule extends Pick<UsageRule, "namespaces" | "names" | "containers"> {
-  /** Paths on this machine; "": none. */
+  /** Path of the log on this machine. "": none. */
   readonly file: string;
   readonly previousFile: string;
 }
@@ -28,7 +28,7 @@ export function readPodRules(objects: readonly JsonObject[]): PodRules & {
   readonly problems: readonly string[];
 } {
   const fields = new StageFields();
-  // Those of one pod first.
+  // Rules of a single pod precede those of the cluster.
   const ordered = objects.toSorted((a, b) => Number(isCluster(a)) - Number(isCluster(b)));
   const usage = ordered
     .filter(({ kind }) => kind === "ResourceUsage" || kind === "ClusterResourceUsage")

@@ -1,4 +1,4 @@
-/** What this build calls itself. */
+/** The version of this build. */
 import { readFileSync } from "node:fs";
 
 interface Manifest {

@@ -1,4 +1,4 @@
-/** `--recovery-budget`: the pods a second that a role evicts, creates and binds by itself, and what says that they wait. */
+/** `--recovery-budget`: pods per second that a role evicts, creates and binds on its own, and events about waiting pods. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { budgetedClient } from "#client/budgeted-client.ts";
 import type { Client } from "#client/client.ts";
@@ -12,12 +12,12 @@ export interface RecoveryFlags {
   readonly recoveryBudget: RecoveryLimits | "off";
 }
 
-/** Undefined: off. */
+/** Returns the limits. Undefined: the budget is off. */
 export function recoveryLimitsOf({ recoveryBudget }: RecoveryFlags): RecoveryLimits | undefined {
   return recoveryBudget === "off" ? undefined : recoveryBudget;
 }
 
-/** 2,000 a second is what an API server with a core to itself takes of small pods. */
+/** 2,000 small pods per second are the capacity of an API server with its own core. */
 export const recoveryDefaults: RecoveryLimits = {
   firstPerSecond: 2_000,
   leastPerSecond: 5,
@@ -31,7 +31,7 @@ export function addRecoveryFlag(command: Command): void {
   command.addOption(option.default(recoveryDefaults, "auto"));
 }
 
-/** A word for "off", because commander takes nothing for the empty text. */
+/** The budget is switched off by the word "off", because commander ignores the empty text. */
 function recoveryLimits(text: string): RecoveryFlags["recoveryBudget"] {
   if (text === "off") return "off";
   if (text === "auto") return recoveryDefaults;
@@ -47,16 +47,16 @@ function recoveryLimits(text: string): RecoveryFlags["recoveryBudget"] {
 }
 
 interface RecoveryDeps {
-  /** Writes the events. */
+  /** Client that writes the events. */
   readonly client: Client;
   readonly metrics: RecoveryMetrics;
-  /** `kube-controller-manager`: of events and metrics. */
+  /** Component in events and metrics, such as `kube-controller-manager`. */
   readonly component: string;
-  /** Whether the API server is in this process. */
+  /** Whether the API server runs in this process. */
   readonly sharesLoop: boolean;
 }
 
-/** Undefined where `limits` are: nothing is paced. */
+/** Opens the budget. Undefined: `limits` is undefined, so no writes are paced. */
 export function openRecovery(
   host: SupervisedHost,
   { client, metrics, component, sharesLoop }: RecoveryDeps,
@@ -70,7 +70,7 @@ export function openRecovery(
     granted: (step, waitedMs) => metrics.granted(component, step, waitedMs),
     held(hold) {
       const name = hold.namespace;
-      // An event of the namespace that it is about, so that its own people see it.
+      // The event is in the namespace that it is about, so that the namespace's own users see it.
       const about = { apiVersion: "v1", kind: "Namespace", metadata: { name, namespace: name } };
       recorder.event(about, "Normal", "RecoveryPaced", holdText(hold));
       host.log.info("pods wait for the recovery budget", { ...hold });
@@ -80,7 +80,7 @@ export function openRecovery(
   return budget;
 }
 
-/** `client` itself where there is no budget. */
+/** Returns a paced client, or `client` itself where there is no budget. */
 export function pacedClient(
   client: Client,
   budget: RecoveryBudget | undefined,
@@ -91,7 +91,10 @@ export function pacedClient(
 
 const verbs = { evict: "evicted", create: "created", bind: "bound" } as const;
 
-/** `Pods wait up to 7 s to be created, 812 more are in line: 40 pods a second for all namespaces (slow answers)` */
+/**
+ * Returns the text of an event, such as
+ * `Pods wait up to 7 s to be created, 812 more are in line: 40 pods a second for all namespaces (slow answers)`.
+ */
 function holdText({ step, waitedMs, waiting, perSecond, reason }: RecoveryHold): string {
   const seconds = Math.round(waitedMs / 1_000);
   const rate = Math.round(perSecond);

@@ -9,17 +9,17 @@ import { addTlsFlags, type TlsFlags } from "./serving-flags.ts";
 import { featureGates as takenGates } from "./stock-flags/feature-gates.ts";
 import { boolean, duration, integer, logLevelOption } from "./flag-values.ts";
 
-/** How the API server is reached. */
+/** Flags of the connection to the API server. */
 export interface ApiFlags {
-  /** Absent: a Pod's own service account, KUBECONFIG, ~/.kube/config. */
+  /** Path of a kubeconfig. Absent: a Pod's own service account, KUBECONFIG, ~/.kube/config. */
   readonly kubeconfig?: string;
   readonly logLevel: LogLevel;
-  /** Requests a second of each client; absent: as many as it makes. */
+  /** Maximum requests per second of each client. Absent: no limit. */
   readonly kubeApiQps?: number;
   readonly kubeApiBurst?: number;
 }
 
-/** Durations in milliseconds. */
+/** Flags of the leader election, with durations in milliseconds. */
 export interface ElectionFlags {
   readonly leaderElect: boolean;
   readonly leaderElectLeaseDuration: number;
@@ -29,17 +29,17 @@ export interface ElectionFlags {
   readonly leaderElectResourceNamespace: string;
 }
 
-/** Where health and metrics are served. */
+/** Flags of the port for health and metrics. */
 export interface HealthFlags extends TlsFlags {
   readonly bindAddress: string;
-  /** 0: not served. */
+  /** Port for health and metrics. 0: not served. */
   readonly securePort: number;
   readonly tlsCertFile?: string;
   readonly tlsPrivateKeyFile?: string;
 }
 
 export interface RoleFlags extends ApiFlags, ElectionFlags, HealthFlags {
-  /** Of --feature-gates, as `featureGates` checked them; absent: none. */
+  /** Value of --feature-gates, as checked by `featureGates`. Absent: none. */
   readonly featureGates?: readonly string[];
 }
 
@@ -115,7 +115,7 @@ export function featureGates(): Option {
   return new Option("--feature-gates <list>", text).argParser(takenGates);
 }
 
-/** Below zero as zero, as with client-go. */
+/** Parses a rate. A rate below zero counts as zero, as in client-go. */
 function requestRate(text: string): number {
   const rate = Number(text);
   if (text.trim() !== "" && Number.isFinite(rate) && rate <= 1_000_000) return rate;

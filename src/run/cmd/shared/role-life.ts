@@ -9,29 +9,29 @@
 import { Parts, StartStopped } from "./parts.ts";
 import { onStopSignal } from "./stop-signal.ts";
 
-/** A role that serves. */
+/** A role that is running. */
 export interface Started {
-  /** What the operator reads then. */
+  /** Text for the operator at that time. */
   readonly text: string;
-  /** Resolves when it cannot go on; absent: it always can. */
+  /** Resolves when the role cannot continue. Absent: it always can. */
   readonly failed?: Promise<Error>;
 }
 
-/** Opens a role into `parts`; `stopping` aborts at the first stop signal. Undefined: it was stopped before it was ready. */
+/** Opens a role into `parts`. `stopping` aborts at the first stop signal. Undefined: it was stopped before it was ready. */
 export type OpenRole = (parts: Parts, stopping: AbortSignal) => Promise<Started | undefined>;
 
 interface LifeOptions {
-  /** Ends the process, or throws after which the parts are closed and the role ends with that error. */
+  /** Ends the process, or throws. After a throw the parts are closed, and the role ends with that error. */
   readonly onFailed: (failure: Error) => void;
-  /** Calls `stop` at a request to stop. @returns what ends that. Absent: stop signals. */
+  /** Calls `stop` at a request to stop. @returns a function that removes the handler. Absent: stop signals. */
   readonly onStop?: (stop: () => void) => () => void;
-  /** Absent: to standard output. */
+  /** Prints the text. Absent: to standard output. */
   readonly print?: (text: string) => void;
 }
 
 const keepAliveMs = 60_000;
 
-/** Rejects with the cause when `open` fails. */
+/** Runs a role until it must stop. Rejects with the cause when `open` fails. */
 export async function runToEnd(open: OpenRole, options: LifeOptions): Promise<void> {
   const { onFailed, onStop = onStopSignal, print = printOut } = options;
   const stopping = new AbortController();
@@ -40,7 +40,7 @@ export async function runToEnd(open: OpenRole, options: LifeOptions): Promise<vo
   await parts.open("stop-signals", () => onStop(() => stopping.abort()), {
     close: (forget) => forget(),
   });
-  // Timers of the platform do not keep a process alive, and until the role listens nothing else would.
+  // The platform's timers do not keep a process alive, and nothing else does so until the role listens.
   await parts.open("keep-alive", () => setInterval(() => {}, keepAliveMs), {
     close: (timer) => clearInterval(timer),
   });
@@ -60,7 +60,7 @@ function printOut(text: string): void {
 
 const never = new Promise<never>(() => {});
 
-/** For a role that keeps nothing: its parts are closed, then the failure is reported. */
+/** For a role without own state: its parts are closed, then the failure is reported. */
 export function throwFailure(failure: Error): never {
   throw failure;
 }

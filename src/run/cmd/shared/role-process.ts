@@ -1,4 +1,4 @@
-/** What every role that is a client of an API server has: a host, an election, a health port, and an end. */
+/** The common frame of every role that is a client of an API server: a host, an election, a health port, and an end. */
 import { given } from "#base/given.ts";
 import { RestMetrics } from "#client/rest-metrics.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
@@ -20,7 +20,7 @@ interface RoleParts {
   readonly host: SupervisedHost;
   readonly connection: ApiConnection;
   readonly metrics: MetricSet;
-  /** What keeps the role from its work; "" when nothing does. For the role to set. */
+  /** Reason why the role cannot work, or "" when it can. The role sets it. */
   readonly readiness: { why: () => string };
 }
 
@@ -33,7 +33,7 @@ type OpenOn<Flags> = (
   stopping: AbortSignal,
 ) => Promise<Started>;
 
-/** Until SIGTERM. */
+/** Runs the role until SIGTERM. */
 export function runRole<Flags extends RoleFlags>(flags: Flags, open: OpenOn<Flags>): Promise<void> {
   const host = nodeHost(flags);
   return runToEnd((parts, stopping) => open(host, flags, parts, stopping), {
@@ -45,13 +45,13 @@ interface RoleDeps {
   readonly userAgent: string;
   readonly host: SupervisedHost;
   readonly flags: RoleFlags;
-  /** Called once; what it gives back is called once per term. */
+  /** Called once. The function that it returns is called once per term. */
   readonly workOf: WorkOf;
-  /** Shown at /configz; absent: nothing is there. */
+  /** Document for /configz. Absent: the path is not served. */
   readonly configz?: object;
-  /** Shown at /metrics/resources; absent: nothing is there. */
+  /** Metrics for /metrics/resources. Absent: the path is not served. */
   readonly resources?: MetricSet;
-  /** Further paths of the health port; absent: none. */
+  /** Handlers of further paths of the health port. Absent: none. */
   readonly more?: readonly MorePaths[];
 }
 
@@ -83,7 +83,7 @@ export async function openRole(
         {
           ...healthDeps({ host, connection, metrics, readiness }, stopping),
           ...given({ configz, resources, more }),
-          // The roles that upstream has, too.
+          // Only roles with an upstream counterpart have a component name.
           ...(configz === undefined ? {} : { component: role }),
         },
         flags,
@@ -110,7 +110,7 @@ function healthDeps(
   };
 }
 
-/** At the end the loops end first, and the lease is given back when they have. */
+/** At the end, the loops end first, and the lease is released after them. */
 async function openElection(
   election: Election,
   connection: ApiConnection,

@@ -1,10 +1,10 @@
-/** A serving certificate of an authority that is forgotten at once: for ports whose clients check none. */
+/** A serving certificate whose CA is discarded at once, for ports whose clients do not verify it. */
 import { makeAuthority, makeServerCertificate } from "#auth/pki.ts";
 import type { Host } from "./host.ts";
 
 const certificateDays = 365;
 
-/** PEM, for loopback and `address`. */
+/** Returns a pair in PEM for loopback and `address`. */
 export function selfSignedFor(
   { clock, random }: Pick<Host, "clock" | "random">,
   address: string,

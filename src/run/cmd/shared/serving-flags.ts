@@ -15,7 +15,7 @@ import { boolean, durationOrZero, integer, nameList, gathered } from "./flag-val
 import { readOperatorFile } from "./operator-file.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** Of any port over TLS, and of the port itself. */
+/** Flags of a TLS port. */
 export interface TlsFlags {
   readonly tlsMinVersion?: "TLSv1.2" | "TLSv1.3";
   readonly tlsCipherSuites: readonly string[];
@@ -30,11 +30,11 @@ export interface ServingFlags extends TlsFlags {
   readonly goawayChance: number;
   readonly maxRequestsInflight: number;
   readonly maxMutatingRequestsInflight: number;
-  /** Milliseconds. */
+  /** Timeout of a request, in milliseconds. */
   readonly requestTimeout: number;
-  /** Seconds. */
+  /** Minimum time of a watch, in seconds. */
   readonly minRequestTimeout: number;
-  /** Milliseconds. */
+  /** Delay of the shutdown, in milliseconds. */
   readonly shutdownDelayDuration: number;
   readonly defaultNotReadyTolerationSeconds: number;
   readonly defaultUnreachableTolerationSeconds: number;
@@ -43,22 +43,22 @@ export interface ServingFlags extends TlsFlags {
   readonly servingWorkers: number;
 }
 
-/** What a plane makes of them. */
+/** The serving options of a plane, derived from these flags. */
 export interface ServingOptions {
   readonly tls: TlsSettings;
   readonly sharesPort?: true;
   readonly headers: AnswerHeaders;
   readonly goawayChance: number;
-  /** Seats of all priority levels together. */
+  /** Number of seats of all priority levels together. */
   readonly seats: number;
-  /** Of several threads that serve the port: which share of seats and watches is this one's. Absent: all are. */
+  /** This thread's share of seats and watches, when several threads serve the port. Absent: all of them. */
   readonly share?: Share;
-  /** Infinity: any number. */
+  /** Maximum number of watches of a priority level. Infinity: no limit. */
   readonly levelWatchesMax: number;
   readonly userWatchesMax: number;
   readonly requestTimeoutMs: number;
   readonly watchMsMin: number;
-  /** Not ready for this long before the stop begins. */
+  /** Time for which the server reports not ready before it stops. */
   readonly shutdownDelayMs: number;
   readonly tolerationSeconds: { readonly notReady: number; readonly unreachable: number };
 }
@@ -97,7 +97,7 @@ export function addTlsFlags(command: Command): void {
     );
 }
 
-/** For `listen`. @throws UsageError where the system cannot. */
+/** Returns the option for `listen`. @throws UsageError where the system cannot share ports. */
 export function portSharing({ permitPortSharing }: TlsFlags): { readonly sharesPort?: true } {
   if (!permitPortSharing) return {};
   if (canSharePort) return { sharesPort: true };
@@ -164,7 +164,7 @@ export function addServingFlags(command: Command): void {
     );
 }
 
-/** One thread a core, and one core for the thread that orders writes. */
+/** Maximum number of workers. One core is for each worker, and one for the thread that orders writes. */
 const workersMax = 64;
 
 export function addServingWorkers(command: Command): void {
@@ -176,7 +176,7 @@ export function addServingWorkers(command: Command): void {
   );
 }
 
-/** 0 is 1, as for a relay that has no workers. */
+/** Parses a number of workers. 0 counts as 1, because a relay without workers takes 0. */
 function servingWorkers(text: string): number {
   if (text === "auto") return Math.min(availableParallelism(), workersMax);
   return Math.max(1, integer("count", 0, workersMax)(text));
@@ -202,7 +202,7 @@ function orAny(count: number): number {
   return count === 0 ? Number.POSITIVE_INFINITY : count;
 }
 
-/** @throws UsageError for files that cannot be used, and for no seats at all. */
+/** @throws UsageError for unusable files and for zero seats. */
 export function servingOptions(flags: ServingFlags): ServingOptions {
   const seats = flags.maxRequestsInflight + flags.maxMutatingRequestsInflight;
   if (seats === 0)
@@ -238,7 +238,7 @@ export function tlsSettings(flags: TlsFlags): TlsSettings {
   };
 }
 
-/** Of `CERT,KEY:NAME,NAME`. */
+/** Parses `CERT,KEY:NAME,NAME`. */
 function namedPair(text: string): NonNullable<TlsSettings["named"]>[number] {
   const [, cert = "", key = "", names = ""] = /^([^,]+),([^,:]+)(?::(.*))?$/.exec(text) ?? [];
   if (cert === "") throw new UsageError(`--tls-sni-cert-key ${text}: expected CERT,KEY:NAMES`);
@@ -261,7 +261,7 @@ function tlsVersion(text: string): string {
   throw new InvalidArgumentError("VersionTLS12 or VersionTLS13; older ones are not spoken.");
 }
 
-/** IANA's names. @throws InvalidArgumentError for one that is not here. */
+/** Parses a list of IANA's cipher names. @throws InvalidArgumentError for an unsupported one. */
 export function cipherList(text: string): readonly string[] {
   const names = nameList(text);
   const unknown = names.find((name) => !cipherNames.has(name));
@@ -279,7 +279,7 @@ function curveList(text: string): string {
   }
 }
 
-/** As upstream, a pattern must be tied to both ends of the host: CVE-2022-1996. */
+/** As upstream, a pattern must be anchored at both ends of the host: CVE-2022-1996. */
 function originPatterns(text: string, before: readonly RE2JS[] = []): readonly RE2JS[] {
   return [...before, ...text.split(",").map(originPattern)];
 }

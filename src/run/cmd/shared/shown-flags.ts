@@ -11,12 +11,12 @@ const durations: ReadonlySet<unknown> = new Set([duration, durationOrZero, goDur
 
 let shown: ShownFlags = {};
 
-/** Of the command that runs; {}: no command runs, as in a program that starts a control plane itself. */
+/** Returns the flags of the running command. {}: no command runs, as in a program that starts a control plane itself. */
 export function processFlags(): ShownFlags {
   return shown;
 }
 
-/** Before commands run: their flags are those of the process. */
+/** Notes the flags of the command that runs as those of the process. Call this before commands run. */
 export function noteProcessFlags(program: Command): void {
   program.hook("preAction", (_program, running) => {
     shown = shownFlags(running);
@@ -42,7 +42,7 @@ function textOf(option: Option, value: unknown): string {
   return isPlain(value) ? String(value) : "";
 }
 
-/** What a flag's reader made of its text may be anything else. */
+/** The parser of a flag may return a value of any type. */
 function isPlain(value: unknown): value is string | number | boolean {
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
 }

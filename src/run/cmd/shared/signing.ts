@@ -1,4 +1,4 @@
-/** The cluster's signer and root authority of `up`: files the operator named, or the data directory's own. */
+/** The cluster's signer and root CA of `up`, from the operator's files or the data directory. */
 import { X509Certificate } from "node:crypto";
 import { SigningError } from "#auth/certificate-signing.ts";
 import { readSigningFiles, type SigningFiles } from "#auth/cluster-signer.ts";
@@ -18,23 +18,23 @@ export interface SigningFlags {
   readonly clusterSigningKubeApiserverClientKeyFile?: string;
   readonly clusterSigningLegacyUnknownCertFile?: string;
   readonly clusterSigningLegacyUnknownKeyFile?: string;
-  /** Milliseconds. */
+  /** Maximum lifetime of certificates, in milliseconds. */
   readonly clusterSigningDuration: number;
   readonly rootCaFile?: string;
 }
 
 interface PlaneSigning {
-  /** Absent: the data directory's authority. Reads the files anew at each call. */
+  /** Returns the CA of a signer. It reads the files again at each call. Absent: the data directory's CA. */
   readonly signingAuthority?: (signer: string) => IssuedCertificate;
-  /** With files for some signers, only those sign. */
+  /** Signers that sign. If only some have files, only these sign. */
   readonly signers?: ReadonlySet<string>;
-  /** The longest lifetime of a certificate. */
+  /** Maximum lifetime of a certificate. */
   readonly signingLifetimeMs: number;
-  /** PEM; absent: the data directory's authority. */
+  /** Root CA in PEM. Absent: the data directory's CA. */
   readonly rootCa?: string;
 }
 
-/** Throws UsageError where a file cannot be used: a bad one is said at the start, not at the first node. */
+/** Reads the flags. Throws UsageError for an unusable file, so that the start reports it and not the first node. */
 export function signingOf(flags: SigningFlags): PlaneSigning {
   const { rootCaFile } = flags;
   return {
@@ -61,7 +61,7 @@ function signersOf(flags: SigningFlags): Pick<PlaneSigning, "signingAuthority" |
   return { signingAuthority, signers: new Set(own.keys()) };
 }
 
-/** By signer. */
+/** By signer: its files. */
 function ownFiles(flags: SigningFlags): ReadonlyMap<string, SigningFiles> {
   const given = [
     [

@@ -1,4 +1,4 @@
-/** The flags by which hollow nodes play kwok's objects; of `hollow`, and with the prefix `hollow-` of `up`. */
+/** The flags for kwok's objects on hollow nodes, of `hollow`, and with the prefix `hollow-` of `up`. */
 import { type Command, InvalidArgumentError } from "commander";
 import { isIP } from "node:net";
 import type { KubeletAddress } from "./hollow-kubelet.ts";
@@ -8,16 +8,16 @@ export interface StageFlags {
   readonly stages: readonly string[];
   readonly enableCrds: readonly string[];
   readonly kubeletListen?: KubeletAddress;
-  /** A file. */
+  /** Path of the file of failures. */
   readonly failures?: string;
 }
 
-/** As of `up`. */
+/** The same flags with the names that `up` has. */
 export interface HollowStageFlags {
   readonly hollowStages: readonly string[];
   readonly hollowEnableCrds: readonly string[];
   readonly hollowKubeletListen?: KubeletAddress;
-  /** A file. */
+  /** Path of the file of failures. */
   readonly hollowFailures?: string;
 }
 

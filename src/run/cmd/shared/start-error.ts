@@ -1,22 +1,22 @@
-/** Why an API server did not start, with the flag that mends it. */
+/** The reason why an API server did not start, with the flag that fixes it. */
 import { DiskError } from "#platform/disk.ts";
 import { UsageError } from "./usage-error.ts";
 
 interface Asked {
   readonly host: string;
   readonly port: number;
-  /** What the role calls them. */
+  /** Name of the role's flag for the host. */
   readonly hostFlag: string;
   readonly portFlag: string;
 }
 
-/** What is not the operator's mistake comes back as it was. */
+/** Converts an operator's mistake to a UsageError. Returns any other error unchanged. */
 export function startError(
   error: unknown,
   store: string,
   { host, port, hostFlag, portFlag }: Asked,
 ): unknown {
-  // The listener says what was wrong; which of our flags mends it is said here.
+  // The listener's error names the fault. This function adds the flag that fixes it.
   const { code = "" } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
   const at = `${host} port ${port}`;
   if (code === "EADDRINUSE") {

@@ -6,7 +6,7 @@
 const sameWishMs = 1_000;
 const signals = ["SIGINT", "SIGTERM"] as const;
 
-/** Calls `stop` once. @returns what takes the handlers away again. */
+/** Calls `stop` once at a stop signal. @returns a function that removes the handlers. */
 export function onStopSignal(stop: () => void): () => void {
   let firstAtMs: number | undefined;
   const asked = (): void => {

@@ -10,7 +10,7 @@ import { Supervisor } from "#platform/supervisor.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import { outliveReaders } from "./closed-output.ts";
 
-/** `host` with supervised timers, and its supervisor. Call once in a process. */
+/** Returns `host` with supervised timers and its supervisor. Call once in a process. */
 export function supervised<H extends { readonly clock: Clock; readonly log: Log }>(
   host: H,
   onBug: (bug: AssertionError) => void = endOnBug,
@@ -33,7 +33,7 @@ export function countFailures(metrics: MetricSet, supervisor: Supervisor): void 
   );
 }
 
-/** In a program that embeds a plane its own handlers decide: the bug is thrown where they see it. */
+/** Throws a bug to the handlers of the program that embeds the plane, which decide about it. */
 export function embeddedSupervisor(deps: { readonly clock: Clock; readonly log: Log }): Supervisor {
   const onBug = (bug: AssertionError): void => {
     setImmediate(() => {
@@ -43,7 +43,7 @@ export function embeddedSupervisor(deps: { readonly clock: Clock; readonly log: 
   return new Supervisor({ ...deps, onBug });
 }
 
-/** Exit code 2, as for any bug. What was acknowledged is on disk: a start after it recovers. */
+/** Ends with exit code 2, as for any bug. Acknowledged writes are on disk, so the next start recovers them. */
 function endOnBug(bug: AssertionError): void {
   process.stderr.write(`pilothouse: this is a bug, and the process stops: ${bug.stack}\n`);
   process.exit(2);

@@ -1,2 +1,2 @@
-/** What an agent upgrades to: then HTTP/2 without TLS of its own, whose client is the coordinator. */
+/** Upgrade protocol of a region's tunnel: HTTP/2 without its own TLS, with the coordinator as the client. */
 export const tunnelProtocol = "pilothouse-region-1";

@@ -13,9 +13,9 @@ import {
 import { readOperatorFile } from "./operator-file.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** Of a URL as upstream: files, PEM but for the token. */
+/** Credentials for an upstream that is a URL. They are files in PEM, except for the token. */
 export interface UpstreamFlags {
-  /** Kubeconfig or URL; absent: as kubectl would. */
+  /** Path of a kubeconfig, or a URL. Absent: the same as for kubectl. */
   readonly upstream?: string;
   readonly context?: string;
   readonly upstreamCa?: string;
@@ -26,7 +26,7 @@ export interface UpstreamFlags {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** `flag` names the kubeconfig in advice. Throws UsageError for what cannot be used. */
+/** `flag`: the kubeconfig's flag for error texts. Throws UsageError for unusable credentials. */
 export async function accessOf(
   flags: UpstreamFlags,
   env: Environment,
@@ -68,7 +68,7 @@ function urlAccess(upstream: string, flags: UpstreamFlags): KubeAccess {
   };
 }
 
-/** In the clear on loopback only (`kubectl proxy`): tokens of the relay and of its clients pass there. */
+/** Allows http only on loopback (`kubectl proxy`), because tokens of the relay and of its clients are sent there. */
 function serverOf(upstream: string): string {
   const url = URL.parse(upstream);
   if (url === null) throw new UsageError(`the upstream ${upstream} is no URL`);
@@ -83,7 +83,7 @@ function serverOf(upstream: string): string {
   return upstream;
 }
 
-/** Read now, so that a missing file is reported at the start. */
+/** Reads the file at once, so that the start reports a missing file. */
 function tokenOf(path: string | undefined): Pick<KubeAccess, "bearerToken"> {
   if (path === undefined) return {};
   const bearerToken = tokenFile(path);

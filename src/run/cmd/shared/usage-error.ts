@@ -1,4 +1,4 @@
-/** A mistake the operator can mend: one sentence, exit code 1, no stack. */
+/** A mistake that the operator can correct: one sentence, exit code 1, no stack. */
 export class UsageError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

@@ -6,7 +6,7 @@
 import { versionInfo } from "#server/version.ts";
 import { productVersion } from "./product.ts";
 
-/** By Node's names; what is missing here has one name in both. */
+/** By Node's name: Go's name. Names that are missing here are the same in both. */
 const goSystems = new Map([
   ["win32", "windows"],
   ["sunos", "solaris"],
@@ -18,7 +18,7 @@ const goMachines = new Map([
   ["ppc64", "ppc64le"],
 ]);
 
-/** As `/version` says it. */
+/** The version in `/version`. */
 export const version = versionInfo({
   productVersion,
   commit: "unknown",
@@ -27,14 +27,14 @@ export const version = versionInfo({
   platform: goPlatform(process.platform, process.arch),
 });
 
-/** `linux/amd64`: the names that Go has, which clients and dashboards compare. */
+/** Returns `linux/amd64`, with Go's names, which clients and dashboards compare. */
 function goPlatform(system: string, machine: string): string {
   return `${goSystems.get(system) ?? system}/${goMachines.get(machine) ?? machine}`;
 }
 
 type Component = "kube-scheduler" | "kube-controller-manager" | "kubelet" | "cluster-autoscaler";
 
-/** `part`: which of the component's clients it is; a service account's user, or `scheduler`. */
+/** `part`: name of the component's client, such as a service account's user or `scheduler`. */
 export function componentUserAgent(component: Component, part = ""): string {
   const { gitVersion, gitCommit, platform } = version;
   const end = part === "" ? "" : `/${part}`;
