@@ -1,4 +1,4 @@
-/** Flags that kube-apiserver, kube-controller-manager and kube-scheduler share: component-base's. */
+/** component-base's flags, which kube-apiserver, kube-controller-manager and kube-scheduler share. */
 import type { StockFlag } from "./flag-kinds.ts";
 import { fixed, refused, unused } from "./stock-flag.ts";
 
@@ -33,7 +33,7 @@ export const componentFlags: readonly StockFlag[] = [
   ...unused("show-hidden-metrics-for-version", "no metric is hidden here"),
 ];
 
-/** Of the two that are clients of an API server. */
+/** Flags of the two components that are clients of an API server. */
 export const clientFlags: readonly StockFlag[] = [
   ...refused("master", "give the address in --kubeconfig"),
   ...unused(

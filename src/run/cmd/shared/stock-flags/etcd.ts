@@ -1,4 +1,4 @@
-/** What `etcd` says to the flags of etcd 3.6 that it has no use for, or cannot honour. */
+/** The answers of `etcd` to the flags of etcd 3.6 that it does not need or cannot support. */
 import { InvalidArgumentError } from "commander";
 import { boolean } from "../flag-values.ts";
 import type { StockFlag } from "./flag-kinds.ts";
@@ -89,7 +89,7 @@ export const etcdFlags: readonly StockFlag[] = [
   ),
 ];
 
-/** Of etcd 3.6. None changes what clients see here: records are always checked, leases outlive a restart, and so on. */
+/** Feature gates of etcd 3.6. None changes the behavior here: records are always checked, leases survive a restart, and so on. */
 const featureGates = new Set([
   "AllAlpha",
   "AllBeta",
@@ -102,7 +102,7 @@ const featureGates = new Set([
   "TxnModeWriteWithSharedBuffer",
 ]);
 
-/** `NAME=true,NAME=false`, in etcd's words where it is none. @throws InvalidArgumentError */
+/** Checks `NAME=true,NAME=false`, with etcd's error texts. @throws InvalidArgumentError */
 export function etcdFeatureGates(text: string): string {
   for (const entry of text.split(",").filter((one) => one !== "")) {
     const [name = "", value] = entry.split("=");

@@ -9,7 +9,7 @@ import { InvalidArgumentError } from "commander";
 import { ownEntry } from "#base/own.ts";
 import { UsageError } from "../usage-error.ts";
 
-/** Gates of one stage of upstream's: "" (generally available), BETA, ALPHA, DEPRECATED. */
+/** Gates of one of upstream's stages: "" (generally available), BETA, ALPHA, DEPRECATED. */
 interface StagedGates {
   readonly stage: string;
   readonly names: ReadonlySet<string>;
@@ -19,7 +19,7 @@ function staged(stage: string, text: string): StagedGates {
   return { stage, names: new Set(text.trim().split(/\s+/)) };
 }
 
-/** Here, as upstream by default. docs/features.md has a row for each that upstream can switch off. */
+/** Implemented gates that are on by default upstream. docs/features.md has a row for each that upstream can switch off. */
 const on: readonly StagedGates[] = [
   staged(
     "",
@@ -98,7 +98,7 @@ KubeletPodResourcesListUseActivePods ServiceCIDRStatusFieldWiping StorageNamespa
   ),
 ];
 
-/** Not here: off by default upstream, but for those that docs/features.md names as absent. */
+/** Gates without an implementation here, off by default upstream except for those that docs/features.md names as absent. */
 const off: readonly StagedGates[] = [
   staged(
     "BETA",
@@ -140,7 +140,7 @@ SeparateCacheWatchRPC WindowsHostNetwork
   ),
 ];
 
-/** Here, and off by default as upstream: gates that may be switched, with those they depend on. */
+/** By gate: the gates that it needs. These are implemented, off by default as upstream, and may be switched on. */
 const switched: Readonly<Record<string, readonly string[]>> = {
   GenericWorkload: [],
   GangScheduling: ["GenericWorkload"],
@@ -148,16 +148,16 @@ const switched: Readonly<Record<string, readonly string[]>> = {
   WorkloadAwarePreemption: ["GangScheduling"],
 };
 
-/** All gates of pod groups, on. */
+/** All gates of pod groups, switched on. */
 export const gangGates: readonly string[] = Object.keys(switched).map((name) => `${name}=true`);
 
-/** strconv.ParseBool's. */
+/** The boolean texts of Go's strconv.ParseBool. */
 const booleans = new Map([
   ...["1", "t", "T", "true", "TRUE", "True"].map((text) => [text, true] as const),
   ...["0", "f", "F", "false", "FALSE", "False"].map((text) => [text, false] as const),
 ]);
 
-/** Of a flag that may be given again. @throws InvalidArgumentError naming the first gate that is refused. */
+/** Parses a flag that may be repeated. @throws InvalidArgumentError naming the first refused gate. */
 export function featureGates(text: string, before: readonly string[] = []): readonly string[] {
   const gates = text.split(",").filter((gate) => gate.trim() !== "");
   for (const gate of gates) checkGate(gate.trim());
@@ -177,7 +177,7 @@ function checkGate(gate: string): void {
   checkValue(name, asked);
 }
 
-/** Of the gates that may be switched those that are on; the later value of a gate counts. @throws UsageError. */
+/** Returns the switchable gates that are on. The last value of a gate applies. @throws UsageError. */
 export function enabledGates(gates: readonly string[]): ReadonlySet<string> {
   const on = new Set<string>();
   for (const gate of gates) {
@@ -210,7 +210,7 @@ function has(all: readonly StagedGates[], name: string): boolean {
   return all.some(({ names }) => names.has(name));
 }
 
-/** Of each gate: name and stage, and 1 where it is on. `enabled`: of those that may be switched. */
+/** Returns name and stage of each gate, with 1 where it is on. `enabled`: the switchable gates that are on. */
 export function* featureRows(
   enabled: ReadonlySet<string>,
 ): Generator<readonly [labels: readonly string[], value: number]> {

@@ -1,20 +1,20 @@
-/** What values of stock flags are, and which of them are taken. */
+/** The kinds of values of stock flags, and the accepted values. */
 import { InvalidArgumentError } from "commander";
 import { boolean, milliseconds } from "../flag-values.ts";
 
 export type FlagKind = "bool" | "string" | "strings" | "int" | "float" | "duration";
 
 export interface StockFlag {
-  /** Without the dashes. */
+  /** Name without the dashes. */
   readonly name: string;
   readonly kind: FlagKind;
-  /** Given with another value than one of these it is refused; absent: any value is taken; empty: none is. */
+  /** Accepted values. Absent: any value is accepted. Empty: none is. */
   readonly values?: readonly string[];
-  /** Ends a sentence that begins with the flag: why it has nothing to do here, or what serves instead. */
+  /** End of a sentence that begins with the flag: why it has no effect here, or what replaces it. */
   readonly why: string;
 }
 
-/** @throws InvalidArgumentError when this value is refused, or is none of its kind. */
+/** @throws InvalidArgumentError when the value is refused, or is not of its kind. */
 export function checkStockFlag({ kind, values, why }: StockFlag, text: string): void {
   if (values?.length === 0) throw new InvalidArgumentError(`It is not taken: ${why}.`);
   if (kind === "bool") boolean(text);
@@ -22,7 +22,7 @@ export function checkStockFlag({ kind, values, why }: StockFlag, text: string): 
   throw new InvalidArgumentError(`It can only be ${values.join(" or ")}: ${why}.`);
 }
 
-/** Whether two texts are the same value: `60s` is `1m0s`, `01` is `1`, lists may stand in any order. */
+/** Whether two texts mean the same value: `60s` is `1m0s`, `01` is `1`, and lists may have any order. */
 function sameValue(kind: FlagKind, one: string, other: string): boolean {
   return canonical(kind, one) === canonical(kind, other);
 }

@@ -1,4 +1,4 @@
-/** What `apiserver` says to the flags of kube-apiserver 1.36 that it has no use for, or cannot honour. */
+/** The answers of `apiserver` to the flags of kube-apiserver 1.36 that it does not need or cannot support. */
 import { componentFlags } from "./component-flags.ts";
 import type { StockFlag } from "./flag-kinds.ts";
 import { fixed, refused, unused } from "./stock-flag.ts";

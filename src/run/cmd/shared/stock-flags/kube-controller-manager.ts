@@ -1,4 +1,4 @@
-/** What `controller-manager` says to the flags of kube-controller-manager 1.36 that it has no use for, or cannot honour. */
+/** Answers of `controller-manager` to flags of kube-controller-manager 1.36 that it does not need or cannot support. */
 import { clientFlags, componentFlags } from "./component-flags.ts";
 import type { StockFlag } from "./flag-kinds.ts";
 import { fixed, refused, unused } from "./stock-flag.ts";

@@ -1,4 +1,4 @@
-/** What `scheduler` says to the flags of kube-scheduler 1.36 that it has no use for, or cannot honour. */
+/** The answers of `scheduler` to the flags of kube-scheduler 1.36 that it does not need or cannot support. */
 import { clientFlags, componentFlags } from "./component-flags.ts";
 import type { StockFlag } from "./flag-kinds.ts";
 import { refused, unused } from "./stock-flag.ts";

@@ -6,7 +6,7 @@
 import { type Command, Option } from "commander";
 import { checkStockFlag, type FlagKind, type StockFlag } from "./flag-kinds.ts";
 
-/** `names` are `name:kind`; without a kind it takes text. */
+/** Returns flags. `names`: entries of `name:kind`. Without a kind, the flag takes text. */
 function rows(names: string, rest: Pick<StockFlag, "values" | "why">): readonly StockFlag[] {
   return names
     .trim()
@@ -17,22 +17,22 @@ function rows(names: string, rest: Pick<StockFlag, "values" | "why">): readonly 
     });
 }
 
-/** Taken with any value; there is nothing to do. */
+/** Returns flags that accept any value and have no effect. */
 export function unused(names: string, why: string): readonly StockFlag[] {
   return rows(names, { why });
 }
 
-/** Taken with one of `values` alone, which say what is done here in any case. */
+/** Returns flags that accept only `values`, which describe the fixed behavior here. */
 export function fixed(names: string, values: readonly string[], why: string): readonly StockFlag[] {
   return rows(names, { values, why });
 }
 
-/** Refused with any value. */
+/** Returns flags that are refused with any value. */
 export function refused(names: string, why: string): readonly StockFlag[] {
   return rows(names, { values: [], why });
 }
 
-/** Adds those of `flags` that `command` does not declare itself; --help names them in two lines of their own. */
+/** Adds those of `flags` that `command` does not declare itself. --help lists them on two separate lines. */
 export function addStockFlags(command: Command, flags: readonly StockFlag[]): void {
   const own = new Set(command.options.map(({ long }) => long));
   const added = flags.filter(({ name }) => !own.has(`--${name}`));
