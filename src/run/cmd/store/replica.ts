@@ -84,7 +84,7 @@ export async function openReplicaRole(
   );
   const serving = { replica, role, members, handover, counters };
   await openFrontend(host, flags, { ...serving, address, url }, parts);
-  // Writes in flight are settled before the connections close, because other replicas take the log over as soon as they do.
+  // Writes in flight are settled before connections close, because other replicas then take the log over at once.
   await parts.open("writes", () => undefined, { close: () => replica.close() });
   await parts.open("role", () => role.start(), { close: () => role.stop() });
   await members.add(url);
