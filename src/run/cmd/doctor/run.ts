@@ -48,7 +48,7 @@ export interface DoctorFlags {
   readonly metricsListen?: string;
   readonly audit?: string;
   readonly prometheus?: string;
-  /** Milliseconds. */
+  /** Length of the examined time in Prometheus, in milliseconds. */
   readonly since: number;
 }
 
