@@ -11,7 +11,7 @@ export interface Host {
   readonly random: Random;
   readonly disk: Disk;
   readonly log: Log;
-  /** Delays work until every request of the present turn of the event loop has begun. Absent: this process serves none. */
+  /** Delays a commit until all requests of the event loop's turn have begun. Absent: commits do not wait for them. */
   readonly requests?: TurnRest;
   /** Absent: an own supervisor on `clock`, which throws a bug to the embedding program. */
   readonly supervisor?: Supervisor;
