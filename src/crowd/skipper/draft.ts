@@ -8,7 +8,7 @@ import { type Backend, type Call, call, type Route, shunt } from "./route.ts";
 export interface Draft extends Route {
   readonly hosts: readonly string[];
   readonly pathPatterns: readonly string[];
-  /** Of an annotation. */
+  /** Whether the route comes from the annotation `skipper-routes`. */
   readonly isExtra?: boolean;
 }
 
@@ -31,7 +31,7 @@ export function withPredicates(route: Draft, predicates: readonly Call[]): Draft
     : { ...route, predicates: [...route.predicates, ...predicates] };
 }
 
-/** Nothing answers: 502, as a gateway does. */
+/** Returns the route with a 502 answer, as a gateway gives when no endpoint exists. */
 export function withoutEndpoints(route: Draft): Draft {
   const filters = [call("status", 502), call("inlineContent", "no endpoints")];
   return { ...route, filters, backend: shunt };
@@ -53,7 +53,7 @@ export function innerRules(options: SkipperOptions): AnnotationRules {
   };
 }
 
-/** What an operator adds to the routes of objects with certain annotations. */
+/** Adds the predicates and filters that the operator configures for objects with certain annotations. */
 export function withAnnotated(
   route: Draft,
   rules: AnnotationRules,
@@ -76,12 +76,12 @@ export function withApplication(
   return { ...route, filters: [call("annotate", "Application", application), ...route.filters] };
 }
 
-/** As a word of a route's id: everything but letters, digits and `_` is `_`. */
+/** Makes a word of a route's id: each character other than letters, digits and `_` becomes `_`. */
 export function word(text: string): string {
   return text.replace(/[^A-Za-z0-9_]/gu, "_");
 }
 
-/** The same where Skipper counts bytes. */
+/** Makes such a word with one `_` per UTF-8 byte, where Skipper replaces bytes instead of characters. */
 export function byteWord(text: string): string {
   return text.replace(/[^A-Za-z0-9_]/gu, (char) =>
     "_".repeat(new TextEncoder().encode(char).length),
@@ -92,7 +92,7 @@ export function eastWestId(id: string): string {
   return `kubeew${id.slice("kube".length)}`;
 }
 
-/** In front of others for requests that a load balancer took over plain HTTP. */
+/** Returns the redirect to HTTPS that precedes a route, for requests that a load balancer received over plain HTTP. */
 export function redirected(route: Draft, code: number): Draft {
   return {
     ...plainHttp(route, `${route.id}_https_redirect`),

@@ -107,7 +107,7 @@ function scanned(kind: TokenKind, text: string, position: number, next: number):
   return { token: { kind, text, position }, next };
 }
 
-/** A backslash before another character than those of `escapes`, itself and the delimiter stays. */
+/** Scans a quoted text. A backslash stays unless the delimiter, a backslash or a character of `escapes` follows. */
 function scanText(text: string, position: number, delimiter: string): Scanned {
   const made: string[] = [];
   for (let at = position + 1; at < text.length; at++) {
@@ -125,7 +125,7 @@ function scanText(text: string, position: number, delimiter: string): Scanned {
   throw new EskipError(position, "unclosed text");
 }
 
-/** A slash within `[...]` does not end it; escaped slashes and backslashes lose their backslash. */
+/** Scans a regular expression. A slash within `[...]` does not end it; escaped slashes and backslashes lose their backslash. */
 function scanRegexp(text: string, position: number): Scanned {
   const made: string[] = [];
   let inClass = false;

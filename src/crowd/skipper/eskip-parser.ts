@@ -27,7 +27,7 @@ export function parseFilters(text: string): readonly Call[] {
   return calls;
 }
 
-/** A single route may have no id ("" here). Routes are checked as Skipper does when it reads them. */
+/** Parses routes. A single route may lack an id (then ""). Routes are validated like in Skipper. */
 export function parseRoutes(text: string): readonly Route[] {
   const parser = new Parser(text);
   const routes: Route[] = [];

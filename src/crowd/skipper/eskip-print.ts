@@ -8,11 +8,11 @@ import { assert } from "#base/assert.ts";
 import type { Argument, Backend, Call, Endpoint, Route } from "./route.ts";
 
 interface PrintOptions {
-  /** Endpoints with their zone as Skipper 0.22 and later write it: `http://10.0.0.1:80?zone=eu-1a`. */
+  /** Whether endpoints include their zone, as Skipper 0.22 and later write it: `http://10.0.0.1:80?zone=eu-1a`. */
   readonly zones: boolean;
 }
 
-/** Ends with a line end. */
+/** Returns the text of a route, with a line end. */
 export function printRoute(
   { id, predicates, filters, backend }: Route,
   options: PrintOptions,
@@ -30,7 +30,7 @@ function printCall({ name, args }: Call): string {
   return `${name}(${args.map(printArgument).join(", ")})`;
 }
 
-/** Numbers without exponent: eskip has none. */
+/** Prints an argument. Numbers have no exponent, which eskip does not support. */
 function printArgument(value: Argument): string {
   if (typeof value === "string") return quoted(value);
   const text = String(value);
@@ -62,7 +62,7 @@ const escapes: ReadonlyMap<string, string> = new Map([
   ["\v", "\\v"],
 ]);
 
-/** A text of eskip, quotes included. */
+/** Returns a text as eskip, with quotes. */
 function quoted(text: string): string {
   // oxlint-disable-next-line no-control-regex -- they are what is escaped
   return `"${text.replace(/["\\\x07-\r]/g, (char) => escapes.get(char) ?? char)}"`;

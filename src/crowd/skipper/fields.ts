@@ -33,7 +33,7 @@ export function textsAt(value: unknown, name: string): readonly string[] {
   return Array.isArray(at) ? at.filter((one): one is string => typeof one === "string") : [];
 }
 
-/** Only the texts of it. */
+/** Returns the entries of a map whose values are texts. */
 function textMapAt(value: unknown, name: string): ReadonlyMap<string, string> {
   const entries = Object.entries(recordAt(value, name));
   return new Map(entries.filter((one): one is [string, string] => typeof one[1] === "string"));
@@ -46,7 +46,7 @@ export interface Meta {
   readonly annotations: ReadonlyMap<string, string>;
 }
 
-/** Objects without namespace are in `default`, as a file of objects has them. */
+/** Returns the metadata of an object; without a namespace, as in a file of objects, it is in `default`. */
 export function metaOf(object: unknown): Meta {
   const metadata = recordAt(object, "metadata");
   return {

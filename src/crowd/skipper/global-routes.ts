@@ -1,8 +1,8 @@
-/** Routes that no object asks for. */
+/** Routes that do not belong to any object. */
 import type { SkipperOptions } from "./options.ts";
 import { call, type Route, shunt } from "./route.ts";
 
-/** Of requests to every host over plain HTTP. */
+/** Returns the redirect to HTTPS for plain HTTP requests to any host, when the options enable it. */
 export function globalRoutes({
   httpsRedirect,
   httpsRedirectCode,

@@ -1,6 +1,6 @@
-/** Hosts of routes: as regular expressions, and which of them are internal or allowed. */
+/** Hosts of routes: their regular expressions, and which of them are internal or allowed. */
 
-/** Matches the hosts with or without a last point and a port. */
+/** Returns a regular expression that matches the hosts with or without a trailing dot and a port. */
 export function hostPattern(hosts: readonly string[]): string {
   if (hosts.length === 0) return "";
   const each = hosts.map((host) => `${host.replaceAll(".", "[.]")}[.]?(:[0-9]+)?`);

@@ -38,16 +38,16 @@ import { type Backend, type Call, call, type Endpoint, type Route } from "./rout
 import { type Endpoints, type Scheme, type Service, targetsOfPort } from "./service-targets.ts";
 import { sharesOf, wholeShare, type Weighted } from "./traffic.ts";
 
-/** What routes lead to: of the namespace and name of a Service. */
+/** Services and endpoints by namespace and name, which are the backends of routes. */
 export interface Cluster {
   service(namespace: string, name: string): Service | undefined;
   endpoints(namespace: string, name: string): Endpoints;
 }
 
-/** What an Ingress says about the rest of a host's paths. */
+/** An Ingress's contribution to the routes for the remaining paths of a host. */
 export interface HostSummary {
   readonly pattern: string;
-  /** A route that takes every path. */
+  /** Whether the Ingress has a route for every path of the host. */
   readonly hasCatchAll: boolean;
   readonly redirectCode: number | undefined;
   readonly isRedirectDisabled: boolean;
@@ -60,7 +60,7 @@ interface IngressRoutes {
 
 const noRoutes: IngressRoutes = { routes: [], hosts: new Map() };
 
-/** Undefined: Skipper does not take it. */
+/** Converts an Ingress. Undefined: Skipper does not accept it. */
 export function ingressRoutes(
   object: unknown,
   cluster: Cluster,
@@ -117,7 +117,7 @@ function annotationsOf({ annotations }: Meta, options: SkipperOptions): Annotati
   }
 }
 
-/** A rate limit that does not parse takes the other filters along; filters alone that do not are refused. */
+/** Parses the filters. An invalid rate limit discards the other filters too; without a rate limit, invalid filters throw. */
 function filtersOf(limit: string, filters: string): readonly Call[] {
   const own = parseFilters(filters);
   if (limit === "") return own;
@@ -129,7 +129,7 @@ function filtersOf(limit: string, filters: string): readonly Call[] {
   }
 }
 
-/** Hosts and path expressions of the annotation's routes are replaced by those of the rule. */
+/** Converts a route of the annotation; its hosts and path expressions are kept apart, because those of the rule replace them. */
 function extraDraft(route: Route): Draft {
   const has = (name: string): readonly string[] =>
     route.predicates.flatMap((one) => (one.name === name ? [String(one.args[0])] : []));
@@ -202,7 +202,7 @@ class Conversion {
     return { pattern, hasCatchAll, redirectCode: code, isRedirectDisabled: isDisabled };
   }
 
-  /** Of what no rule takes: without host, so one of several Ingresses gets it. */
+  /** Makes the route of the default backend. It has no host, so of several Ingresses only one takes effect. */
   #defaultRoutes(): Draft[] {
     const { namespace, name, labels } = this.#meta;
     const backend = recordAt(this.#spec, "defaultBackend");
@@ -230,7 +230,7 @@ class Conversion {
     }
   }
 
-  /** Backends of one path share its traffic. */
+  /** Distributes the traffic of each path among its backends. */
   #shares(paths: readonly Fields[]): ReadonlyMap<Fields, typeof wholeShare> {
     const byPath = Map.groupBy(paths, (path) => textAt(path, "path"));
     const shares = new Map<Fields, typeof wholeShare>();
@@ -245,7 +245,7 @@ class Conversion {
     return shares;
   }
 
-  /** Routes of the annotation, at each path of each rule. */
+  /** Adds the routes of the annotation at a path of a rule. */
   #addExtra(host: string, path: Fields): void {
     const { namespace, name, labels, annotations } = this.#meta;
     const { extra, redirect } = this.#read;
@@ -302,7 +302,7 @@ class Conversion {
     this.#addEastWest(whole);
   }
 
-  /** The last Ingress and rule decides. */
+  /** Notes the redirect of a host; that of the last Ingress and rule applies. */
   #note(host: string, { code, isDisabled }: Redirect): void {
     const known = this.#redirects.get(host) ?? { code: undefined, isDisabled: false };
     this.#redirects.set(host, {
@@ -331,7 +331,7 @@ class Conversion {
     else routes.push(this.#forwarded(route));
   }
 
-  /** The annotation sends the whole Ingress elsewhere, but what its own routes answer themselves. */
+  /** Sends the route to the forward backend when the annotation says so, except for annotation routes that answer by themselves. */
   #forwarded(route: Draft): Draft {
     if (!this.#read.isForwarded) return route;
     if (route.isExtra === true && route.backend.kind === "shunt") return { ...route, filters: [] };
@@ -343,7 +343,7 @@ class Conversion {
     return this.#cluster.service(this.#meta.namespace, service)?.type === "ExternalName";
   }
 
-  /** With hosts, filters and backend; undefined: there is no such Service, or it is not allowed. */
+  /** Makes a route with hosts, filters and backend. Undefined: the Service does not exist, or is not allowed. */
   #backend(backend: Fields, { host, id }: { host: string; id: string }): Draft | undefined {
     const { namespace } = this.#meta;
     const isDefault = host === "default" && this.#spec["defaultBackend"] === backend;
@@ -402,7 +402,7 @@ class Conversion {
     }
   }
 
-  /** Of a path that the implementation may interpret. */
+  /** Adds a path that is neither Exact nor Prefix; the path mode determines how it matches. */
   #atOwnPath(route: Draft, path: string): Draft {
     switch (this.#read.pathMode) {
       case "path-prefix":
@@ -415,7 +415,7 @@ class Conversion {
   }
 }
 
-/** Those of the annotation; a path among them takes the place of the rule's. */
+/** Adds the annotation's predicates; a path among them replaces that of the rule. */
 function withOwnPath(route: Draft, mode: PathMode, predicates: readonly Call[]): Draft {
   let own = route.predicates;
   const isPath = ({ name }: Call): boolean => name === "Path" || name === "PathSubtree";
@@ -427,7 +427,7 @@ function withOwnPath(route: Draft, mode: PathMode, predicates: readonly Call[]):
   return withPredicates({ ...route, predicates: own }, predicates);
 }
 
-/** For the zones of a view, and for Skipper itself: all endpoints in all zones. */
+/** Returns the mark of routes that keep all endpoints in all zones; the zones of a view and Skipper itself read it. */
 export function zoneFilters(annotations: ReadonlyMap<string, string>): readonly Call[] {
   return annotations.get(zoneAware) === "false" ? [call("annotate", zoneAware, "false")] : [];
 }

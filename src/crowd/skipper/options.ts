@@ -17,17 +17,17 @@ export type PathMode = (typeof pathModes)[number];
 export const trafficAlgorithms = ["traffic-predicate", "traffic-segment-predicate"] as const;
 
 export interface SkipperOptions {
-  /** Matched anywhere in the class; objects without class are taken as well. */
+  /** Class expression; it may match any part of the class. Objects without a class are accepted too. */
   readonly ingressClass: RegExp;
   readonly routeGroupClass: RegExp;
   readonly pathMode: PathMode;
   readonly httpsRedirect: boolean;
   readonly httpsRedirectCode: number;
-  /** A host without a route for every path answers 404 for the rest. */
+  /** Whether a host without a route for every path answers 404 for the remaining paths. */
   readonly catchAll: boolean;
-  /** `name.namespace.eastWestDomain` leads to each object's routes. Deprecated by Skipper. */
+  /** Whether `name.namespace.eastWestDomain` is an additional host of each object's routes. Deprecated by Skipper. */
   readonly eastWest: boolean;
-  /** Hosts below it are not redirected; "": none. */
+  /** Domain whose hosts are not redirected; "": none. */
   readonly eastWestDomain: string;
   readonly eastWestRangeDomains: readonly string[];
   readonly eastWestRangePredicates: readonly Call[];
@@ -35,23 +35,23 @@ export interface SkipperOptions {
   readonly annotationFilters: readonly AnnotationRule[];
   readonly eastWestRangeAnnotationPredicates: readonly AnnotationRule[];
   readonly eastWestRangeAnnotationFilters: readonly AnnotationRule[];
-  /** Services of type ExternalName may be backends of an Ingress. */
+  /** Whether Services of type ExternalName may be backends of an Ingress. */
   readonly externalNames: boolean;
   readonly externalNamePreserveHost: boolean;
-  /** Undefined: all. */
+  /** Allowed external names; undefined: all. */
   readonly allowedExternalNames: readonly RegExp[] | undefined;
-  /** Routes lead to the Service's name instead of its endpoints. */
+  /** Whether routes use the Service's name as backend instead of its endpoints. */
   readonly forceService: boolean;
   readonly trafficAlgorithm: (typeof trafficAlgorithms)[number];
   readonly lbAlgorithm: string;
-  /** "": there is none. */
+  /** URL of the forward backend; "": none. */
   readonly forwardBackendUrl: string;
   readonly backendNameTracingTag: boolean;
-  /** A label whose value is noted in each route; "": none. */
+  /** Label whose value is annotated in each route; "": none. */
   readonly applicationLabel: string;
-  /** Filters put first, by `namespace/service`. */
+  /** By `namespace/service`: filters that precede all others. */
   readonly defaultFilters: ReadonlyMap<string, readonly Call[]>;
-  /** Endpoints of the deprecated Endpoints resource instead of EndpointSlices. */
+  /** Whether endpoints come from the deprecated Endpoints resource instead of EndpointSlices. */
   readonly legacyEndpoints: boolean;
 }
 
@@ -87,7 +87,7 @@ export function isAlgorithm(name: string): boolean {
   return algorithms.has(name);
 }
 
-/** Skipper falls back to its own. */
+/** Returns the algorithm, or for an unknown one the default, as Skipper does. */
 export function algorithmOr(name: string): string {
   return isAlgorithm(name) ? name : standardOptions.lbAlgorithm;
 }

@@ -1,12 +1,12 @@
-/** From plain HTTP to HTTPS, as an object's annotations or the operator say. */
+/** Redirect from plain HTTP to HTTPS by an object's annotations or the operator's options. */
 import type { SkipperOptions } from "./options.ts";
 
 export interface Redirect {
-  /** The status of a redirect; undefined: none is asked for. */
+  /** Status code of the redirect. Undefined: no redirect. */
   readonly code: number | undefined;
-  /** Requests over HTTP are served, whatever a redirect of all says. */
+  /** Whether the object excludes itself from a global redirect, so that it serves plain HTTP. */
   readonly isDisabled: boolean;
-  /** The object's own routes look at the forwarded protocol. */
+  /** Whether the object's own predicates or routes check the forwarded protocol. */
   readonly isIgnored: boolean;
 }
 
@@ -24,7 +24,7 @@ export function redirectOf(
   return { code: isAsked ? (code ?? httpsRedirectCode) : undefined, isDisabled, isIgnored };
 }
 
-/** Undefined: no redirect. */
+/** Parses the code of the annotation. Undefined: it is absent, or not a code of a redirect. */
 function codeOf(text: string | undefined): number | undefined {
   if (text === undefined || !/^[+-]?[0-9]+$/.test(text)) return undefined;
   const code = Number(text);

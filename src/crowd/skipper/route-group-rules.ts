@@ -1,4 +1,4 @@
-/** What Skipper demands of a RouteGroup before it takes it. */
+/** Rules that Skipper checks before it accepts a RouteGroup. */
 import { isRecord } from "#base/is-record.ts";
 import { EskipError } from "./eskip-lexer.ts";
 import { parseFilters, parsePredicates } from "./eskip-parser.ts";
@@ -17,7 +17,7 @@ const backendTypes = new Set([
   "forward",
 ]);
 
-/** Undefined: it has none. */
+/** Returns the problem of a RouteGroup. Undefined: it is valid. */
 export function routeGroupProblem(object: unknown): string | undefined {
   if (textAt(recordAt(object, "metadata"), "name") === "") return "it has no name";
   if (!isRecord(object) || !isRecord(object["spec"])) return "it has no spec";

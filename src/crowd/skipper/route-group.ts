@@ -41,7 +41,7 @@ import { sharesOf } from "./traffic.ts";
 
 const classAnnotation = "zalando.org/routegroup.class";
 
-/** Undefined: Skipper does not take it. */
+/** Converts a RouteGroup. Undefined: Skipper does not accept it. */
 export function routeGroupRoutes(
   object: unknown,
   cluster: Cluster,
@@ -70,16 +70,16 @@ export function routeGroupRoutes(
   return routes;
 }
 
-/** A route cannot be made: a backend that is not there, or not allowed. */
+/** A route cannot be made because its backend does not exist or is not allowed. */
 class UnmadeError extends Error {}
 
 interface PartHosts {
   readonly hosts: readonly string[];
-  /** Within the cluster. */
+  /** Whether the hosts are within the cluster. */
   readonly isInner: boolean;
 }
 
-/** The routes for the hosts outside or inside of the cluster. */
+/** Converts the routes for the hosts either outside or within the cluster. */
 class Part {
   readonly #meta: Meta;
   readonly #spec: Fields;
@@ -88,7 +88,7 @@ class Part {
   readonly #hosts: readonly string[];
   readonly #isInner: boolean;
   readonly #backends: ReadonlyMap<string, Fields>;
-  /** Hosts have a route that takes every request. */
+  /** Whether the hosts have a route for every request. */
   #hasCatchAll = false;
   #hasHostRoute = false;
 
@@ -108,7 +108,7 @@ class Part {
     this.#backends = new Map(recordsAt(spec, "backends").map((one) => [textAt(one, "name"), one]));
   }
 
-  /** Undefined: routes of the default backends cannot be made. */
+  /** Returns the routes. Undefined: those of the default backends cannot be made. */
   routes(): readonly Route[] | undefined {
     const routes = this.#made(() => this.#own());
     if (routes === undefined) return undefined;
@@ -171,7 +171,7 @@ class Part {
     return this.#withStandard(this.#withBackend(made, backend), backend);
   }
 
-  /** The route, and those that go with it. */
+  /** Returns the route with its additional ones: for the east-west host and for the redirect to HTTPS. */
   #twins(bare: Draft): readonly Draft[] {
     const { applicationLabel, eastWest, eastWestDomain, httpsRedirectCode } = this.#options;
     const route = withApplication(bare, applicationLabel, this.#meta.labels);
@@ -194,7 +194,7 @@ class Part {
     return { ...route, id: eastWestId(route.id), predicates: [...others, call("Host", host)] };
   }
 
-  /** 404 for requests that no route takes. */
+  /** Returns the 404 routes for requests that match no other route of their host. */
   #rest(): readonly Draft[] {
     if (!this.#options.catchAll || !this.#hasHostRoute || this.#hasCatchAll) return [];
     return this.#hosts.map((host) => {

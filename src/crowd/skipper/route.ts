@@ -13,9 +13,9 @@ export interface Call {
 }
 
 export interface Endpoint {
-  /** A URL without path: `http://10.2.9.103:8080`. */
+  /** URL without a path: `http://10.2.9.103:8080`. */
   readonly address: string;
-  /** "" when it is not known. */
+  /** Zone of the endpoint; "": unknown. */
   readonly zone: string;
 }
 
@@ -24,7 +24,7 @@ export type Backend =
   | { readonly kind: "shunt" | "loopback" | "dynamic" | "forward" }
   | {
       readonly kind: "lb";
-      /** "" for Skipper's own choice. */
+      /** Load balancing algorithm; "": Skipper's default. */
       readonly algorithm: string;
       readonly endpoints: readonly Endpoint[];
     };

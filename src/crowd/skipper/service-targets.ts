@@ -11,13 +11,13 @@
 import { type Fields, numberAt, recordAt, recordsAt, textAt, textsAt } from "./fields.ts";
 import type { Endpoint } from "./route.ts";
 
-/** A number, or the name of a container's port. */
+/** Target port: a number, or the name of a container's port. */
 export type PortRef = string | number;
 
 interface ServicePort {
   readonly name: string;
   readonly port: number;
-  /** Undefined: the Service says none. */
+  /** Undefined: the Service does not specify one. */
   readonly targetPort: PortRef | undefined;
 }
 
@@ -53,7 +53,7 @@ interface Subset {
   readonly ports: readonly EndpointPort[];
 }
 
-/** Of a Service: its slices, or the subsets of its Endpoints. */
+/** Endpoints of a Service: its slices, or the subsets of its Endpoints object. */
 export interface Endpoints {
   readonly slices: readonly Slice[];
   readonly subsets: readonly Subset[];
@@ -74,7 +74,7 @@ function portRef(value: unknown): PortRef | undefined {
   return typeof value === "string" || typeof value === "number" ? value : undefined;
 }
 
-/** Undefined: a slice without ports, which says nothing. */
+/** Reads a slice. Undefined: it has no ports, and is ignored. */
 export function sliceOf(name: string, object: unknown): Slice | undefined {
   const { ports } = object as Fields;
   if (!Array.isArray(ports)) return undefined;
@@ -108,14 +108,14 @@ export function subsetsOf(object: unknown): readonly Subset[] {
   }));
 }
 
-/** As the annotation says, or http. */
+/** Scheme of the backends: that of the annotation, or http. */
 export interface Scheme {
   readonly name: string;
-  /** From an annotation: then the port's own protocol does not count. */
+  /** Whether the annotation sets the scheme; then the port's own protocol is ignored. */
   readonly isSet: boolean;
 }
 
-/** By the port of the Service that an Ingress names. */
+/** Returns the endpoints of a Service port, which an Ingress names. */
 export function targetsOfPort(
   all: Endpoints,
   port: ServicePort,
@@ -130,7 +130,7 @@ export function targetsOfPort(
   return sliceTargets(all.slices, schemeOf(found, scheme), number);
 }
 
-/** By the target port that a RouteGroup's Service names. */
+/** Returns the endpoints of a Service's target port, which a RouteGroup uses. */
 export function targetsOfTarget(
   all: Endpoints,
   target: PortRef,

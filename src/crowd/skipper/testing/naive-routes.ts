@@ -12,7 +12,7 @@ import type { Route } from "../route.ts";
 import { routeGroupRoutes } from "../route-group.ts";
 import { serviceOf, sliceOf, subsetsOf } from "../service-targets.ts";
 
-/** Of all kinds that count. The first of several routes with one id counts. */
+/** Returns the routes of all relevant objects. Of several routes with the same id, the first one is kept. */
 export function naiveRoutes(
   objects: readonly unknown[],
   options: SkipperOptions,
@@ -76,7 +76,7 @@ function clusterOf(ofKind: (kind: string) => readonly unknown[], options: Skippe
   };
 }
 
-/** Whether an object has all of the labels; a label without value may have any. */
+/** Whether an object has all of the labels; a wanted label without a value matches any value. */
 export function hasLabels(object: unknown, wanted: Readonly<Record<string, string>>): boolean {
   const { labels } = metaOf(object);
   return Object.entries(wanted).every(
