@@ -140,7 +140,7 @@ export const relayLimits: RelayLimits = {
   bodiesMax: 16,
   viewsMax: 256,
   zonesMax: 64,
-  // A route of 5,000 endpoints has 150 KB; an Ingress of 1,000 paths to Services of 40 endpoints each joins 43,000 objects.
+  // A route of 5,000 endpoints has 150 KB; an Ingress of 1,000 paths to Services of 40 endpoints each weighs 43,000.
   joinedWeightMax: 50_000,
   rowLengthMax: 4 * 2 ** 20,
   rowsPerTurn: 128,

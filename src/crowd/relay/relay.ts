@@ -95,7 +95,7 @@ interface RelayDeps {
   readonly peers: PeerIdentity;
   /** Returns the number of streams of each other relay that answers. Absent: streams are not balanced. */
   readonly peerStreams?: () => Promise<readonly number[]>;
-  /** Audit policy and sinks. Absent: nothing is logged. */
+  /** Audit policy and backends. Absent: requests are not logged. */
   readonly audit?: Audit;
   /** Turn times by which the request that held the loop is found. Absent: long turns are not reported. */
   readonly turnTimes?: TurnTimes;
@@ -134,7 +134,7 @@ export interface Relay {
   /** Whether every mirror has its first list, or passes through because it cannot get one. */
   readonly ready: boolean;
   readonly resources: readonly Mirrored[];
-  /** Ledger of memory held for clients; the listener uses it too. */
+  /** Ledger of memory held for clients. The listener asks it whether little more may be held. */
   readonly ledger: Ledger;
   readonly xds: XdsFace | undefined;
   /** Resolves when every mirror has its first list, or when `signal` aborts. */

@@ -259,7 +259,7 @@ interface ReviewObject {
 /** Returns the request path that belongs to a question, in the upstream's form. */
 function pathOf(question: Question): string {
   const { verb, group, version, resource, subresource } = question;
-  // A Namespace object is cluster-scoped; its question may carry a namespace because a selector named the object of a list.
+  // A Namespace is authorised within itself, but its path has no namespace. A list may have a name from a selector.
   const namespace = group === "" && resource === "namespaces" ? "" : question.namespace;
   const name = verb === "list" || verb === "watch" ? "" : question.name;
   return resourcePath({ group, version, resource }, namespace, name, subresource);

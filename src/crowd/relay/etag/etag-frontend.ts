@@ -162,7 +162,7 @@ export class EtagFrontend {
     since: Since<V>,
   ): Promise<PlainResponse> {
     const { view, content } = now;
-    // The list of changes is not a representation of the content, so the content's tag is in the body, not in the ETag header.
+    // A list of changes does not represent the content, so the content's tag is in the body, not in the header.
     const { etag: _, ...poll } = pollHeaders(now);
     const revision = source.newestPosition(view);
     const headers = { ...poll, "x-revision": revision, "content-type": "application/json" };

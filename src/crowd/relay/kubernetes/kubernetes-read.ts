@@ -57,7 +57,7 @@ export async function freshEnough(
     await freshness.latest();
     return {};
   } catch {
-    // Even a 4xx concerns only the relay's own request, or comes from a load balancer; the client's request differs.
+    // Even a 4xx concerns the relay's own request, or comes from a load balancer: it is no answer to the client.
     deps.metrics.staleReads.add([]);
     const seconds = Math.ceil(mirror.ageMs / 1000);
     const text = `the relay cannot reach its upstream; this may be ${seconds} s old`;

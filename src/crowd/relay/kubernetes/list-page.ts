@@ -81,7 +81,7 @@ async function pageFrom(
 ): Promise<Page> {
   const { revision, objects } = at.snapshot;
   const from = at.start < predicate.from ? predicate.from : at.start;
-  // The snapshot is pinned before the first turn of the loop: a mirror that starts anew later drops its pins itself.
+  // Pinned before the first turn of the loop: a mirror that starts anew after that drops the pin.
   const isPart = limit > 0 && objects.countRange(from, predicate.to) > limit;
   if (isPart) resource.mirror.cache.state.pin(at.snapshot);
   const { items, last, more } = await selectObjects(objects, predicate, { from, limit }, pace);

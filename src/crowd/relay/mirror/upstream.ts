@@ -236,7 +236,7 @@ export class Upstream {
     }
   }
 
-  /** Waits, because a list is being applied beside the stream and the state must not change meanwhile. */
+  /** Takes the chunk later: a list is being applied beside the stream, and the state must not change meanwhile. */
   async #takeLater(
     borrowed: Uint8Array,
     take: (chunk: Uint8Array) => Promise<void> | undefined,
