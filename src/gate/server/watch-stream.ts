@@ -195,7 +195,7 @@ export class WatchStream implements Expiring {
     this.#resume();
   }
 
-  /** Resumes the source. If the stream then still flows, the initial events are sent; otherwise a bookmark marks their end. */
+  /** Resumes the source. If the stream then flows, the initial events are sent; with `initialEventsEnd` the bookmark marks that. */
   #resume(): void {
     this.#source?.resume();
     if (this.#beginning === undefined || this.#options.hasEndOfInitialEvents === true) return;
