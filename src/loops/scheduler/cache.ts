@@ -115,7 +115,7 @@ export class Cache {
     else this.#unwait(placed);
   }
 
-  /** Takes a Pod off its node for a what-if within one cycle; `putBack` must undo it. For an added Pod, `lift` undoes `putBack`. */
+  /** Takes a Pod off its node in a what-if within one cycle: undone by `putBack`, or undoes it for an added Pod. */
   lift(info: PodInfo, slot: number): void {
     this.#count(this.#placed.get(info.uid) ?? guest(info, slot), -1);
   }

@@ -44,7 +44,7 @@ interface NodeScores {
 
 const shownMax = 5;
 
-/** The Pod itself must not be in the cache. */
+/** Explains the placement of a Pod, which must not be in the cache. */
 export function explainPod(
   { cache, decider }: { readonly cache: Cache; readonly decider: ScheduleAlgorithm },
   pod: Pod,

@@ -26,7 +26,7 @@ interface PreemptionDeps {
 }
 
 interface Preemptions {
-  /** Best first. */
+  /** Candidates, best first. */
   readonly candidates: readonly Preemption[];
   /** By reason, in upstream's words: number of nodes where preemption does not help. */
   readonly refusals: ReadonlyMap<string, number>;

@@ -255,7 +255,7 @@ export class SchedulingQueue {
     this.#retry(pod, "ScheduleAttemptFailure", this.#errorBackoff);
   }
 
-  /** Asks for one Pod of each signature whether the event may help, and if so requeues all Pods of the signature. `event` is its name. */
+  /** Requeues all Pods of each signature for one of whose Pods `mayHelp` is true. `event`: name of the event. */
   moveAllToActiveOrBackoffQueue(mayHelp: (pod: QueuedPod) => boolean, event: string): void {
     for (const [signature, siblings] of this.#unschedulable) {
       const sample = siblings.values().next();

@@ -28,7 +28,7 @@ export class ClaimWaiters {
     }
   }
 
-  /** Resolves when `isDone` is true; rejects as it throws, when `signal` aborts, and after the timeout. */
+  /** Resolves when `isDone` is true; rejects when it throws, when `signal` aborts, and after the timeout. */
   until(isDone: () => boolean, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const end = (error?: unknown): void => {

@@ -18,7 +18,7 @@ import { isDyn, objectType, type Type } from "#cel/type.ts";
 
 const expressionsMax = 512;
 const costMax = 1_000_000;
-/** CEL cost of a compilation, in total and per character of the expression; roughly proportional to its time. */
+/** CEL cost of a compilation, per expression and per character; roughly proportional to its time. */
 const compileCost = { each: 1_000, character: 50 };
 
 export type Charge = (cost: number) => void;

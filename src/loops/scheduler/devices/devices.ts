@@ -57,7 +57,7 @@ export class Devices implements DeviceLookup {
   readonly #assumed = new Map<string, ResourceClaim>();
   /** By Pod uid: claims for extended resources. */
   readonly #extended = new Map<string, ResourceClaim>();
-  /** By claim uid: allocations whose writes have not been answered yet. */
+  /** By claim uid: allocations that are decided but not written yet. */
   readonly #inFlight = new Map<string, AllocationResult>();
 
   constructor(deps: DevicesDeps) {

@@ -18,7 +18,7 @@ export interface DeviceLookup {
   newShareId(): string;
   /** Current time in milliseconds since 1970. */
   now(): number;
-  /** Whether another decision's allocation of the claim is being written to the server. */
+  /** Whether another decision's allocation of the claim is in flight: decided, but not written yet. */
   isInFlight(uid: string): boolean;
   setInFlight(claim: ResourceClaim, allocation: AllocationResult): void;
   endInFlight(claim: ResourceClaim): void;

@@ -13,7 +13,7 @@ import { nodeSelectorMatches } from "#api/selectors/node-match.ts";
 import { ownEntry } from "#base/own.ts";
 
 export interface PoolDevice {
-  /** `driver/pool/device`. */
+  /** Id of the device: `driver/pool/device`. */
   readonly id: string;
   readonly device: Device;
   readonly slice: ResourceSlice;
@@ -21,7 +21,7 @@ export interface PoolDevice {
 }
 
 export interface Pool {
-  /** `driver/pool`. */
+  /** Id of the pool: `driver/pool`. */
   readonly id: string;
   readonly driver: string;
   readonly name: string;
