@@ -1,8 +1,8 @@
 /**
- * How much work a batch is for its sink, so that one batch is one turn of the event loop.
+ * Weighs the work that a batch makes for its sink, so that one batch takes one turn of the event loop.
  *
- * Unit   a byte that is parsed, some 10 ns. A sink that sends stored bytes as they are copies them; one that
- *        makes another form of each object (a Table's rows, metadata, protobuf, converted ones) parses them first.
+ * Unit   one parsed byte, about 10 ns. A sink that sends the stored bytes only copies them. A sink that sends
+ *        another form of each object (a Table's rows, metadata, protobuf, converted ones) parses them first.
  */
 import type { CacheEvent } from "./cache-event.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Periodic bookmarks: every cursor that asked for them gets one per period, the cursors spread
- * evenly over `slots` so that 10,000 watchers are not woken in one turn.
+ * Periodic bookmarks: each cursor that asked for bookmarks gets one per period. The cursors are spread
+ * evenly over `slots`, so that 10,000 watchers do not all wake in one turn.
  */
 import type { Clock, Timer } from "#platform/clock.ts";
 

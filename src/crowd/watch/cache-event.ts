@@ -1,6 +1,6 @@
 /**
- * One change of one object, and the watch items it produces. Each item is made at most once and
- * shared by all watchers that see it.
+ * One change of one object, and the watch items that it produces. Each item is made at most once, and all
+ * watchers that see the change share it.
  *
  *   watcher saw it before | sees it after | item
  *   no                    | yes           | ADDED, new state
@@ -112,8 +112,9 @@ export function watchItem(
 }
 
 /**
- * A feed that learns of a revision in parts (an API server tells of many deletes at one
- * resourceVersion, one by one) gives later parts fractions: positions stay ordered, texts are whole.
+ * Rounds a position down to its revision. An API server reports many deletes at one resourceVersion one by
+ * one; a feed that receives a revision in such parts gives the later parts fractions. Positions then stay ordered,
+ * and the resourceVersions in texts stay whole.
  */
 export function wholeRevision(revision: number): number {
   return Math.floor(revision);

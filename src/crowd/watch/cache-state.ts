@@ -1,9 +1,9 @@
 /**
- * What a watch cache knows, without the watchers: the state of one resource now, and its recent past.
+ * The data of a watch cache without its watchers: the current state of one resource, and its recent past.
  *
  * Holds  for every r in [floor, revision]: state(r) = state(floor) + events in (floor, r].
  * Cost   apply O(log n); a snapshot is two pointers until the next write.
- * Bounds ring items and bytes; pinned snapshots. State is as large as the resource.
+ * Bounds number and bytes of ring items; number of pinned snapshots. The state is as large as the resource.
  */
 import { assert } from "#base/assert.ts";
 import { CacheEvent } from "./cache-event.ts";
@@ -141,8 +141,8 @@ export class CacheState {
   }
 
   /**
-   * Puts `objects`, in key order, in the place of the state, in one step. `events` lead there, in order.
-   * Cost: 0.1 µs an object and event.
+   * Replaces the state by `objects`, which are in key order, in one step. `events` lead to that state, in order.
+   * Cost: 0.1 µs per object and event.
    */
   adopt(objects: readonly SharedObject[], events: readonly CacheEvent[]): void {
     const last = events.at(-1);
@@ -191,8 +191,8 @@ export class CacheState {
   }
 
   /**
-   * The state at `revision`, when the ring still reaches there; undefined below its floor. Kept for
-   * the next page until `pinnedMax` younger ones were asked for.
+   * Returns the state at `revision` if the ring still reaches back to it; undefined below the ring's floor. The
+   * snapshot is kept for the next page until `pinnedMax` younger ones have been requested.
    */
   snapshotAt(revision: number): Snapshot | undefined {
     assert(revision <= this.#revision, "snapshot of the future", { revision, at: this.#revision });
@@ -220,9 +220,9 @@ export class CacheState {
   }
 
   /**
-   * The store forgets what is below `mark`, and empties the blocks it lay in: what is kept here for
-   * longer must not hold them. The state goes where `stored` finds it now, what is left of the past to
-   * copies. A step is `rehomeStep` objects.
+   * Moves values out of store blocks. The store forgets history below `mark` and empties the blocks that held it, so
+   * values that this cache keeps longer must not hold those blocks. Values of the current state are read again with
+   * `stored`; values of the remaining past are copied. One step handles `rehomeStep` objects.
    */
   *rehome(mark: number, { stored, copy }: Homes): Generator<void> {
     const isCurrent = (object: SharedObject): boolean => this.#objects.get(object.key) === object;

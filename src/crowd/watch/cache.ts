@@ -1,14 +1,14 @@
 /**
  * Watch cache of one resource: its state, its recent past, and the watchers of both.
  *
- * In     whole revisions in rising order (`apply`), then `requestDispatch` or `dispatch`; `advance` when
- *        a revision is known to hold nothing for this resource.
- * Holds  what `cache-state.ts` says of state and past.
- * Out    the same items to every cursor concerned; a cursor whose sink refuses is read from the ring
- *        when the sink asks, from history below the ring, and 410 only where history ends.
- * Cost   dispatch: buckets of the event and the cursors in them.
- * Why not a queue per watcher: 10,000 watchers x 1,000 events are 10 M references; 10,000 cursors
- * are 10,000 numbers, and a slow one costs the others nothing.
+ * In     whole revisions in rising order (`apply`), then `requestDispatch` or `dispatch`; `advance` for a
+ *        revision that is known to hold nothing for this resource.
+ * Holds  the invariants of state and past that `cache-state.ts` states.
+ * Out    the same items for every cursor concerned. A cursor whose sink refused a batch reads from the ring
+ *        when the sink asks, and from history below the ring; it gets 410 only where history ends.
+ * Cost   dispatch: the buckets of the event and the cursors in them.
+ * Why not a queue per watcher: 10,000 watchers x 1,000 events are 10 M references. 10,000 cursors
+ * are 10,000 numbers, and a slow cursor costs the others nothing.
  */
 import type { Clock } from "#platform/clock.ts";
 import {
@@ -163,8 +163,8 @@ export class WatchCache {
   }
 
   /**
-   * The feed skipped positions, so it missed objects created and deleted there. Ends the watches that
-   * began at a `lost` position: their clients may hold such objects from another replica.
+   * Ends the watches that began at a `lost` position. The feed skipped positions, so it missed objects that were
+   * created and deleted there; the clients of these watches may hold such objects from another replica.
    */
   expireStarts(lost: (position: number) => boolean, error: Error): void {
     this.#watchers.expireStarts(lost, error);

@@ -1,17 +1,17 @@
 /**
- * Live cursors by what they watch, so that an event touches only those it concerns.
+ * Index of live cursors by what they watch, so that an event touches only the cursors it concerns.
  *
- * A cursor is in exactly one bucket, by the narrowest thing its predicate fixes: one key, one value
+ * A cursor is in exactly one bucket, chosen by the narrowest scope that its predicate fixes: one key, one value
  * of the indexed field (pods: spec.nodeName), one value of a label (in one namespace or in all), one
- * namespace, or everything. A bucket keeps cursors with nothing more to check (`plain`: all get one
- * shared array) apart from those with selectors, and those whose selectors are long apart from these, so that
- * nobody else waits for them.
+ * namespace, or everything. A bucket has three parts: cursors with nothing more to check (`plain`: all get one
+ * shared array), cursors with selectors, and cursors with long selectors. The last part is separate so that
+ * no other cursor waits for it.
  *
  * Invariant: the buckets of an event hold every live cursor whose predicate it can satisfy, before
  * or after the change; empty buckets are removed.
- * Cost: an event costs its buckets (at most 5 look-ups, and 4 per label key used in a selector) and
- * the cursors in them.
- * Bounds: `labelKeysMax` label keys; cursors that select by another key are found by namespace.
+ * Cost: per event, its buckets (at most 5 look-ups, and 4 per label key used in a selector) and the cursors in
+ * them.
+ * Bounds: `labelKeysMax` label keys; cursors that select by a further key are found by namespace.
  */
 import { must } from "#base/assert.ts";
 import type { CacheEvent } from "./cache-event.ts";

@@ -1,10 +1,10 @@
 /**
- * Cursors that take long (a long selector, or a sink that makes its own form of each object) and have something
- * to read: they go on in turns of the loop, as many in one as `lookupsPerTurn` and `cursorsPerTurn` allow, so that
- * neither one nor a crowd of them holds the loop.
+ * Cursors that have something to read and take long: they have a long selector, or a sink that makes its own form
+ * of each object. They continue in turns of the loop. One turn serves as many as `lookupsPerTurn` and
+ * `cursorsPerTurn` allow, so that neither a single cursor nor a crowd holds the loop.
  *
- * Why not the turns of all requests (`onNextTurn`): there one goes on per turn, and a crowd of watchers would
- * stand before everybody else.
+ * Why not the turns of all requests (`onNextTurn`): one entry continues per turn there, so a crowd of watchers
+ * would delay all other requests.
  */
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { Cursor } from "./cursor.ts";

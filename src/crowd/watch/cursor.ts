@@ -2,8 +2,8 @@
  * One watcher: a position in its resource's history and a predicate. It owns no queue.
  *
  * Why not a queue per watcher, filled at each event: an event would cost an append for every watcher,
- * also for those that are slow or gone; each queue needs a bound, and a full one leaves only a cut or a
- * gap. The ring holds each event once, and a position is one number: a slow watcher costs nothing.
+ * also for slow and departed ones. Each queue would need a bound, and a full queue can only cut the watch or
+ * leave a gap. The ring holds each event once, and a position is one number: a slow watcher costs nothing.
  *
  *   initial --state sent--> behind --reached the head--> live
  *                            |  ^                         |
@@ -12,14 +12,14 @@
  *                          history                      behind
  *   any --close, compacted, shutdown--> ended
  *
- * `live`     position is its slice's (the cache's own, unless the slice waits for its turn): it gets
- *            every batch that concerns it.
- * `behind`   reads the ring from its position when the sink asks (`resume`), then goes live.
- * `history`  its position left the ring: reads older events again from the feed's history.
+ * `live`     its position is that of its slice (the cache's own, unless the slice waits for its turn); the cursor
+ *            gets every batch that concerns it.
+ * `behind`   reads the ring from its position when the sink asks (`resume`), then becomes live.
+ * `history`  its position is below the ring: it reads older events from the feed's history.
  *
- * Invariant: the sink got every matching event in (start, #after], once, in revision order - or
- * `end(410)`. Work is done on the caller's stack; a call that arrives while one is under way only
- * leaves a note (`#again`), so a sink may call back from inside `deliver`.
+ * Invariant: the sink got every matching event in (start, #after], once and in revision order, or
+ * `end(410)`. Work is done on the caller's stack. A call that arrives during other work only sets `#again`, so a
+ * sink may call back from inside `deliver`.
  */
 import { assert } from "#base/assert.ts";
 import { expiredError } from "#api/status.ts";
@@ -104,8 +104,8 @@ export class Cursor {
   /** The home has scheduled `proceed` for a later turn. */
   #isDue = false;
   /**
-   * Look-ups that its selectors made in this turn, and the weight of what its sink made, counted as look-ups. At most
-   * `lookupsPerTurn` and one revision more.
+   * Number of look-ups that its selectors made in this turn, plus the weight of what its sink made, in look-ups. At
+   * most `lookupsPerTurn` and one revision more.
    */
   #lookups = 0;
   /** The slice with which dispatch serves this cursor; defined only in phase `live`. */
@@ -186,8 +186,8 @@ export class Cursor {
   }
 
   /**
-   * A batch of everything that concerns this cursor in (base, last], from dispatch.
-   * A cursor that already is beyond `last` was started, or caught up, while dispatch ran.
+   * Takes a batch of everything that concerns this cursor in (base, last], from dispatch.
+   * A cursor that is already beyond `last` was started, or caught up, while dispatch ran.
    */
   offer(items: readonly WatchItem[], base: number, last: number): void {
     if (this.#phase !== "live" || this.#after >= last) return;
@@ -396,8 +396,9 @@ export class Cursor {
   }
 
   /**
-   * History may end without an event to tell so: nothing happened between here and the ring. Asked
-   * from timers only, never while the feed delivers, so its position is what was really taken.
+   * Leaves history when it has been read. History may end without an event that shows it: nothing happened between
+   * its end and the ring. Called from timers only, never while the feed delivers, so the feed's position is the one
+   * that was really taken.
    */
   #leaveHistoryWhenRead(): void {
     if (this.#phase !== "history" || this.#busy || this.#reader === undefined) return;

@@ -1,17 +1,18 @@
 /**
- * When the watchers of one cache are served. It decides the moment; what they get is the dispatcher's.
+ * Decides when the watchers of one cache are served; the dispatcher decides what they get.
  *
  *   feed: request --> gather window --> dispatch --+--> few cursors: served before dispatch returns
  *                                                  +--> a crowd: waitForTurn ------------------> turns --> serve(slice)
  *                                                  +--> latest state: waitForWindow --> window --^
  *
- * Policy  three records of data (`DeliveryPolicy`): `gather` is the feed's, `turns` bounds a turn of the
- *         event loop, `latest` is for watchers that asked for the latest state only.
- * Holds   an applied event waits `gather.windowMs` at most before it is dispatched. A slice that waits has a
- *         position of its own and one place in the order. A turn begins no further slice once it has served
- *         `cursorsPerTurn` cursors or made `lookupsPerTurn` look-ups for selectors (judged-portion.ts). What throws in one turn or window does not stop the next.
+ * Policy  three data records (`DeliveryPolicy`): `gather` applies to the feed, `turns` bounds one turn of the
+ *         event loop, `latest` applies to watchers that asked for the latest state only.
+ * Holds   an applied event waits at most `gather.windowMs` before it is dispatched. A waiting slice has a
+ *         position of its own and one place in the order. A turn starts no further slice once it has served
+ *         `cursorsPerTurn` cursors or made `lookupsPerTurn` look-ups for selectors (judged-portion.ts). An
+ *         exception in one turn or window does not stop the next one.
  * Cost    a set entry per waiting slice and three timers; nothing is queued per event or cursor. A slice
- *         reads the ring when its turn comes, so a busy crowd is written less often, not later: an event
+ *         reads the ring when its turn comes. A busy crowd is therefore written less often, not later: an event
  *         waits for one round, not two.
  */
 import { assert } from "#base/assert.ts";
@@ -21,13 +22,13 @@ import type { Slice } from "./slice.ts";
 
 export interface DeliveryPolicy {
   /**
-   * Below `watchersMin` watchers each request dispatches before it returns. From there on dispatches are at
-   * least `windowMs` apart; the first after a quiet window is at once.
+   * Below `watchersMin` watchers, each request dispatches before it returns. From there on, dispatches are at
+   * least `windowMs` apart; the first one after a quiet window runs at once.
    */
   readonly gather: { readonly watchersMin: number; readonly windowMs: number };
   /**
-   * Events that concern at least `cursorsMin` cursors are served in turns of about `cursorsPerTurn`; so are
-   * events with more than `lookupsPerTurn` look-ups, in turns of about that many look-ups.
+   * Events that concern at least `cursorsMin` cursors are served in turns of about `cursorsPerTurn` cursors. Events
+   * that need more than `lookupsPerTurn` look-ups are served in turns of about that many look-ups.
    */
   readonly turns: { readonly cursorsMin: number; readonly cursorsPerTurn: number };
   /** Latest-state watchers receive one batch per window. Undefined: they receive every event. */
@@ -35,8 +36,8 @@ export interface DeliveryPolicy {
 }
 
 /**
- * The turns of a feed whose watchers are sockets: 500 writes to plain sockets take about 5 ms, and fewer
- * than 1,000 are served at once, in up to 10 ms.
+ * Turns of a feed whose watchers are sockets. 500 writes to plain sockets take about 5 ms; fewer than
+ * 1,000 are served at once, in up to 10 ms.
  */
 export const socketTurns: DeliveryPolicy["turns"] = { cursorsMin: 1_000, cursorsPerTurn: 500 };
 
@@ -45,8 +46,8 @@ interface DeliveryDeps {
   /** Delivers the applied events to the cursors they concern, or makes their slices wait for a turn. */
   readonly dispatch: () => void;
   /**
-   * Brings a slice that waited to the dispatched position, or as far as `lookups` take it.
-   * @returns the look-ups it took.
+   * Brings a waiting slice to the dispatched position, or as far as `lookups` allow.
+   * @returns the number of look-ups it made.
    */
   readonly serve: (slice: Slice, lookups: number) => number;
 }
@@ -101,8 +102,8 @@ export class DeliveryScheduler {
   }
 
   /**
-   * `slice` is served from the next latest-state window on. While it still waits for the turn of the last
-   * one it is not added again: in overload it gets fewer batches, each with the newest state.
+   * Adds `slice` to those that are served from the next latest-state window on. A slice that still waits for its turn
+   * from the last window is not added again: in overload it gets fewer batches, each with the newest state.
    */
   waitForWindow(slice: Slice): void {
     assert(slice.behindAt !== undefined, "a slice waits without a position");

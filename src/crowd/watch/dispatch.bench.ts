@@ -1,5 +1,5 @@
 /**
- * What the cache costs, without sockets: loading, dispatch to many watchers, lists, rewound reads.
+ * Measures the cost of the cache without sockets: loading, dispatch to many watchers, lists, reads of past states.
  * Run: node src/crowd/watch/dispatch.bench.ts [objects] [watchers]
  */
 import type { AnyObject } from "#api/object.ts";
@@ -168,7 +168,7 @@ function selective(by: string, count: number): void {
     own.watch({ predicate, bookmarks: false, start: { after: 1 } }, sink);
   }
   // Every event concerns one watcher; the others only add load. Parsing costs the same for any number
-  // of watchers, so it is done before.
+  // of watchers, so it is done beforehand.
   const busy = Math.min(...selectiveCounts);
   const rounds = [0, 1, 2].map((round) => {
     const events = Array.from({ length: selectiveEvents }, (_, n) =>

@@ -1,12 +1,11 @@
 /**
- * Brings the events of a cache to its live cursors: which cursors an event concerns, in which batches.
- * When that happens is the scheduler's (delivery-scheduler.ts).
+ * Brings the events of a cache to its live cursors: it finds the cursors that an event concerns, and forms the
+ * batches. The scheduler decides when that happens (delivery-scheduler.ts).
  *
  * In     events of whole revisions in order (`take`), then `request` or `dispatch`.
  * Holds  a live cursor has got every event that concerns it up to its slice's position: `dispatched`, or
- *        `behindAt` of a slice that waits. `dispatched` <= the state's revision, and never goes back but
- *        by `reset`.
- * Cost   the buckets of each event and the cursors in them; a slice that waits costs a set entry.
+ *        `behindAt` of a waiting slice. `dispatched` <= the state's revision, and only `reset` moves it back.
+ * Cost   the buckets of each event and the cursors in them; a waiting slice costs a set entry.
  */
 import { assert } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -184,8 +183,8 @@ export class Dispatcher implements SliceSource {
 const bucketKinds = ["plain", "selective", "long"] as const;
 
 /**
- * Finds the end of the run of whole revisions from `start` that one delivery takes. However many events
- * arrived together, a sink gets about `batchBytesMax` and may then refuse the rest.
+ * Finds the end of the run of whole revisions from `start` that one delivery takes. Even when many events arrive
+ * together, a sink gets about `batchBytesMax` per delivery and may then refuse the rest.
  */
 function runEnd(events: readonly CacheEvent[], start: number): number {
   let bytes = 0;

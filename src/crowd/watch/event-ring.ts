@@ -1,9 +1,10 @@
 /**
  * The recent past of one resource: events in revision order, bounded by count and bytes.
  *
- * Invariant: every event of the resource with a revision above `floor` is here; revisions rise, and
- * the events of one revision come or go together.
- * Cost: push O(1) amortised; find O(log n). Memory grows with use up to the bound, not before, and goes when the past is forgotten.
+ * Invariant: the ring has every event of the resource with a revision above `floor`; revisions rise, and
+ * the events of one revision are added and removed together.
+ * Cost: push O(1) amortised; find O(log n). Memory grows with use up to the bound, and is freed when the past
+ * is forgotten.
  */
 import { assert } from "#base/assert.ts";
 import type { CacheEvent } from "./cache-event.ts";
@@ -58,8 +59,8 @@ export class EventRing {
   }
 
   /**
-   * Whole revisions after `after` (at least `floor`) and up to `upTo`, about `eventsMax` events or
-   * `batchBytesMax`: never part of a revision.
+   * Returns whole revisions after `after` (at least `floor`) and up to `upTo`, about `eventsMax` events or
+   * `batchBytesMax`; never a part of a revision.
    */
   after(after: number, upTo: number): readonly CacheEvent[] {
     const start = this.#find(after);

@@ -1,5 +1,5 @@
 /**
- * The state a watcher begins with, as ADDED events in batches: a snapshot and how far it was taken.
+ * The state a watcher begins with, as ADDED events in batches: a snapshot, and the position reached in it.
  *
  * Holds  a refused batch is made again from the same key. The bookmark that ends the initial events, if
  *        requested, is part of the last batch.

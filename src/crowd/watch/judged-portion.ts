@@ -1,7 +1,7 @@
 /**
- * How much work selectors have with events, and how many events they judge in one turn of the loop.
+ * Measures the work of selectors on events, and bounds the number of events that they judge in one turn of the loop.
  *
- * Unit   a look-up: some 50 ns for a short selector, some 400 ns for a long one (`compact-selector.ts`).
+ * Unit   one look-up: about 50 ns for a short selector, about 400 ns for a long one (`compact-selector.ts`).
  */
 import { lookupsMax } from "#api/selectors/compact-selector.ts";
 import type { CacheEvent } from "./cache-event.ts";

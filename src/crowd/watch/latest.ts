@@ -1,6 +1,6 @@
 /**
- * For watchers that want the latest state only: several changes of one object become the one that leads
- * from what was seen before them to what is there after them.
+ * Merges events for watchers that want the latest state only: several changes of one object become one change,
+ * from the state before the first of them to the state after the last.
  *
  *   first     last: added or modified   last: deleted
  *   ADDED     ADDED                     DELETED
@@ -10,7 +10,7 @@
  * Holds  each object appears at most once, at the place and with the revision of its last change, so a
  *        client that resumes from any item gets everything newer. The resulting state equals the state
  *        after the plain events.
- * Why    an object created and deleted in one window gives DELETED instead of nothing: a client that
+ * Why    an object that is created and deleted in one window gives DELETED instead of nothing. A client that
  *        resumes after a torn batch, or at another replica, may hold the object from an earlier change
  *        whose item it never got.
  */

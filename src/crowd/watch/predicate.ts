@@ -1,12 +1,12 @@
 /**
- * What a watcher or a list wants to see, split into a scope (decided by the key alone, served by
- * an index) and a rest that looks at labels and fields.
+ * The selection of a watcher or a list, split into a scope (decided by the key alone, served by an index) and a
+ * rest that depends on labels and fields.
  *
- * Scope   all, one namespace, or one key. The key of an object never changes, so scope needs no
+ * Scope   all, one namespace, or one key. The key of an object never changes, so the scope needs no
  *         before-and-after comparison.
- * Rest    label and field requirements the scope does not already guarantee; `selective` says that
- *         there is any. Looking at them parses the object, once for all watchers. They are kept compact:
- *         what was parsed of the selector's text is let go of (`#api/selectors/compact-selector.ts`).
+ * Rest    label and field requirements that the scope does not already guarantee; `selective` says whether
+ *         there are any. Checking them parses the object, once for all watchers. They are kept compact: the
+ *         parsed form of the selector's text is released (`#api/selectors/compact-selector.ts`).
  */
 import type { Clause } from "#api/selectors/clauses.ts";
 import { compactFields, compactLabels } from "#api/selectors/compact-selector.ts";

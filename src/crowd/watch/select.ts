@@ -1,9 +1,9 @@
 /**
- * The objects of a snapshot that a predicate selects, in turns of the loop: a list of 50,000 objects looks at
- * each of them, and a selector parses those that nobody has read before.
+ * Selects the objects of a snapshot that match a predicate, in turns of the loop. A list of 50,000 objects checks
+ * each of them, and a selector parses those that have not been parsed before.
  *
- * Holds  the same as one pass over the snapshot: it does not change between turns.
- * Cost   some 10 µs per KB of an object that a selector has to parse; without a selector next to nothing.
+ * Holds  the result equals one pass over the snapshot, which does not change between turns.
+ * Cost   about 10 µs per KB of an object that a selector has to parse; almost nothing without a selector.
  */
 import type { Pace } from "#platform/pace.ts";
 import type { Predicate } from "./predicate.ts";
@@ -25,8 +25,8 @@ interface Selected {
 }
 
 /**
- * From `from` on, up to `limit` objects that match; 0: all.
- * `pace` absent: in one pass, for callers that are not to be overtaken.
+ * Returns up to `limit` matching objects from `from` on; limit 0: all of them.
+ * `pace` absent: in one pass, for callers that no other work may overtake.
  */
 export async function selectObjects(
   objects: SortedSet<SharedObject>,

@@ -1,9 +1,10 @@
 /**
- * Long selectors of open watches: equal ones are kept once, and there are bounds on what one caller has kept and
- * on what all have. Short ones cost as little as the watch itself, and pass by.
+ * Pool of the long selectors of open watches. Equal selectors are kept once. There is a bound on the selectors kept
+ * for one caller and on those kept for all. Short selectors cost as little as the watch itself and are not pooled.
  *
- * Holds  `bytes` is the sum of the selectors kept, each once; a caller is charged for each of its different ones.
- * Bounds `callerBytesMax`, `bytesMax`: at either the watch is refused.
+ * Holds  `bytes` is the sum of the kept selectors, each counted once; a caller is charged for each of its different
+ *        selectors.
+ * Bounds `callerBytesMax`, `bytesMax`: a watch that would exceed either is refused.
  */
 import { assert } from "#base/assert.ts";
 import type { Predicate } from "./predicate.ts";

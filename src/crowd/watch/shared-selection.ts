@@ -1,8 +1,8 @@
 /**
- * Events as items of a watch, one array for all cursors of a cache that read the same events by the same
- * selection: its encoding is found by the array, so a crowd that is behind together shares one.
+ * Turns events into watch items, with one array for all cursors of a cache that read the same events by the same
+ * selection. Encodings are found by the array, so cursors that are behind together share one encoding.
  *
- * Bounds  one batch, the last.
+ * Bounds  one batch: the most recent one.
  */
 import type { CacheEvent } from "./cache-event.ts";
 import { latestItems } from "./latest.ts";

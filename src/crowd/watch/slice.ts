@@ -1,11 +1,11 @@
 /**
- * Live cursors in portions that are served together: what one turn of the event loop may bring to sockets,
- * and one position for all of them, so that falling behind together costs nothing per cursor.
+ * Live cursors in portions that are served together. A slice is as large as one turn of the event loop can serve
+ * sockets. Its cursors share one position, so falling behind together costs nothing per cursor.
  *
- * Holds  a slice has at most `cursorsMax` cursors, and none is empty; `selectorSizeMax` bounds their selectors in
- *        sum, but for one that is larger alone. Its cursors have got every event that concerns them up to
- *        `behindAt`, or to the dispatched position when that is undefined.
- * Cost   add and remove O(1); finding room again after departures O(slices).
+ * Holds  a slice has at most `cursorsMax` cursors, and none is empty. `selectorSizeMax` bounds the sum of their
+ *        selectors, unless a single one is larger. The cursors of a slice have got every event that concerns them
+ *        up to `behindAt`, or up to the dispatched position when `behindAt` is undefined.
+ * Cost   add and remove O(1); finding free room after cursors have left O(slices).
  */
 import { assert } from "#base/assert.ts";
 import type { CacheEvent } from "./cache-event.ts";
@@ -34,9 +34,9 @@ export class Slice implements CursorSlice {
   }
 
   /**
-   * Serves a slice that waited, up to the dispatched position or until some `lookups` have been made for its
-   * selectors: `behindAt` says which. Once the ring no longer holds its position, its cursors catch up one by one.
-   * @returns the look-ups it took.
+   * Serves a slice that waited, up to the dispatched position or until about `lookups` look-ups have been made for its
+   * selectors; `behindAt` shows which. Once the ring no longer holds its position, its cursors catch up one by one.
+   * @returns the number of look-ups it made.
    */
   catchUp(source: SliceSource, lookups: number): number {
     // A slice without cursors has left the cache; the feed may have been reset below its position.

@@ -1,15 +1,15 @@
 /**
  * Items sorted by key, with snapshots that cost nothing until the next change.
  *
- * Two levels: an array of chunks, each a sorted array of at most `chunkItemsMax` items. A chunk (and
- * the array of chunks) belongs to one set at a time. `snapshot()` gives up ownership on both sides;
+ * Two levels: an array of chunks, each a sorted array of at most `chunkItemsMax` items. A chunk, like
+ * the array of chunks, belongs to one set at a time. `snapshot()` gives up ownership on both sides;
  * a set that changes a chunk it does not own copies the chunk first.
  *
  * Invariants: keys rise strictly across and within chunks; no chunk is empty; `size` is their sum.
  * Cost, n items: get O(log n); set and delete O(log n + chunk) and O(n / chunk) when a chunk splits
  * or after a snapshot; countRange O(n / chunk).
- * Why not a B-tree of more levels: at 1,000,000 items the top array has about 8,000 entries, which
- * is one 64 KB copy per snapshot that is followed by a change.
+ * Why not a B-tree with more levels: at 1,000,000 items the top array has about 8,000 entries, so a change after a
+ * snapshot copies 64 KB once.
  */
 import { assert } from "#base/assert.ts";
 

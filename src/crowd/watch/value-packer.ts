@@ -1,9 +1,9 @@
 /**
- * Copies of values side by side, for objects of the past that stay when the block of the store they lay in goes.
+ * Copies values side by side into blocks of its own, for past objects that outlive the store block they lay in.
  *
- * Why   an array of its own for each of some thousand values keeps a page of the allocator's each, among
- *       everything that was freed around it: after churn 25 MB were held for 5 MB.
- * Holds a block is written by one packer only; all of it goes when the last value in it goes.
+ * Why   a separate array for each of some thousand values keeps one page of the allocator each, among freed
+ *       memory: after churn, 5 MB of values held 25 MB.
+ * Holds a block is written by one packer only; the whole block is freed with the last value in it.
  */
 const firstBlockBytes = 16 * 1024;
 /** The allocator returns blocks of 128 KB and more to the system as soon as they are freed. */

@@ -1,13 +1,13 @@
 /**
- * Count and checksum of the objects one selection of a resource holds, updated in O(1) per change. A client
+ * Count and checksum of the objects that one selection of a resource holds, updated in O(1) per change. A client
  * that sums up the events it got can verify that it missed none.
  *
- * Checksum  sum of the members' 128-bit digests mod 2^128, so neither order nor path matters: equal on
- *           every replica that holds the same.
+ * Checksum  sum of the members' 128-bit digests mod 2^128. Neither order nor path matters: it is equal on
+ *           every replica that holds the same objects.
  * Holds     after `take(events, last)` the checksum is that of the state at `last`.
  * Cost      one digest per object for all views; one pass over the state when the first watcher asks, in turns of
- *           the loop, then per event and view a range check. Without such watchers: nothing.
- * Begins    until that pass has ended there is no checksum: bookmarks come without. A state below `turnBytesMax`
+ *           the loop; then a range check per event and view. Without such watchers: nothing.
+ * Begins    until that pass has ended there is no checksum, and bookmarks carry none. A state below `turnBytesMax`
  *           is summed up at once.
  * Bounds    `viewsMax` selections per resource; bookmarks of further selections carry no checksum.
  */

@@ -1,5 +1,5 @@
 /**
- * What a watch delivers: the types between a watch cache and the code that writes the stream.
+ * Types of the items that a watch delivers, shared by watch caches and the code that writes the stream.
  *
  * All watchers that see an event get the same item with the same CachedObject inside, so an encoding
  * made for one serves all.
@@ -39,9 +39,9 @@ export interface WatchSink {
   /** The sink builds a form of its own of each object (a Table row, metadata, protobuf), so it gets one turn's worth at a time. */
   readonly isMaking?: boolean;
   /**
-   * Whole batches in order; the array is shared, never changed. Never throws, never waits. A sink
-   * that holds nothing must accept, however large the batch.
-   * @returns false when full: nothing of the batch was kept; `resume()` asks again.
+   * Takes whole batches in order; the array is shared and never changed. Never throws, never waits. A sink
+   * that holds nothing must accept the batch, however large it is.
+   * @returns false when the sink is full: nothing of the batch was kept; the sink calls `resume()` to get it again.
    */
   deliver(items: readonly WatchItem[]): boolean;
   /** Ends the watch. `error` is sent as an ERROR event (410 Expired); absent at shutdown. */

@@ -1,8 +1,8 @@
 /**
- * All watchers of one cache: their cursors, bookmarks and checksums. To its cursors it is their home.
+ * All watchers of one cache: their cursors, bookmarks and checksums. The cursors reach the cache through it.
  *
- * Holds  a cursor that is not here has ended. A bookmark that could not be sent yet, because parts of the
- *        newest revision may be missing, is due until the feed says that they are here.
+ * Holds  a cursor that is not listed here has ended. A bookmark that could not be sent because parts of the
+ *        newest revision may be missing stays due until the feed reports that these parts have arrived.
  */
 import { assert } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";

@@ -1,6 +1,6 @@
 /**
- * For tests: a feed that keeps all of its history, a cache fed by it, a sink with a capacity, and the
- * oracle: what a watcher must see, worked out from the list of changes with no cache at all.
+ * For tests: a feed that keeps all of its history, a cache fed by it, a sink with a capacity, and an
+ * oracle that computes what a watcher must see from the list of changes, without a cache.
  */
 import { parseFieldSelector } from "#api/selectors/field-selector.ts";
 import { parseLabelSelector } from "#api/selectors/label-selector.ts";
