@@ -3,15 +3,15 @@ import type { Key } from "./store.ts";
 
 export interface AtRest {
   /**
-   * What is stored for `value`. `path` is authenticated: a stored value that is moved to another path does not open.
-   * Throws ApiError 500 while the provider that seals has no key.
+   * Returns the stored form of `value`. `path` is authenticated: a stored value that is moved to another path does
+   * not open. Throws ApiError 500 while the provider that seals has no key.
    */
   seal(key: Key, path: string, value: Uint8Array): Uint8Array;
   /** Decrypts a stored value. Throws SealedValueError when that fails. */
   open(key: Key, path: string, stored: Uint8Array): Uint8Array;
   /**
-   * Undefined: `open` has every key that these values need. Otherwise resolves when it has, or knows that a key will
-   * not be given. Never rejects.
+   * Fetches the keys that `values` need. Undefined: `open` has all of them already. Otherwise resolves when `open` has
+   * them, or when it is known that a key will not be given. Never rejects.
    */
   prepare(values: Iterable<StoredValue>): Promise<void> | undefined;
   /** Names the provider and key that sealed a stored value; "" when it is not sealed. Short, and equal for many values. */

@@ -1,7 +1,7 @@
 /**
- * Compacts on its own: every interval, up to the revision that was the head one interval ago.
+ * Compacts automatically: every interval, up to the revision that was the head one interval ago.
  *
- * So history reaches back at least one interval and at most two, as with the API server's own
+ * History therefore reaches back at least one interval and at most two, as with the API server's own
  * compactor. Not for a store whose clients compact (a stock kube-apiserver does).
  */
 import type { Clock, Timer } from "#platform/clock.ts";

@@ -1,13 +1,14 @@
 /**
- * When the next batch goes to the engine. No clock, no I/O: times come in.
+ * Decides when the next batch goes to the engine. No clock, no I/O: callers pass the time in.
  *
- *   nothing in flight   at once; after a batch of many commands as soon as about as many have come again, or `gatherMs`
- *                       later. Callers that were answered together tend to come together: without the wait they
- *                       would fall into two halves, each waiting for the other, and twice as many batches.
+ *   nothing in flight   at once. After a batch of many commands: as soon as about as many have arrived again, or after
+ *                       `gatherMs`. Callers that were answered together tend to return together. Without the wait they
+ *                       would split into two halves that wait for each other, and twice as many batches would be
+ *                       written.
  *   some in flight      beside them, `besideMs` after the newest of them; at most `appendsMax` (commit.ts). On a medium
- *                       that answers faster one batch at a time is cheaper and as fast.
+ *                       that answers faster, one batch at a time is cheaper and as fast.
  *
- * Whether a wait is worth while is learnt: after one in which too few came, the next ones are left out, 4 to 64.
+ * The pace learns whether waiting pays: after a wait in which too few commands came, it skips the next 4 to 64 waits.
  */
 import type { AppendPace } from "./engines/engine.ts";
 

@@ -1,10 +1,10 @@
 /**
- * Batches of records on their way to the engine, and what waits until each is durable. No I/O.
+ * Batches of records on their way to the engine, and the callers that wait until each batch is durable. No I/O.
  *
  *   filling ── begin ─▶ in flight ── end ─▶ durable
  *
  * B1  Batches become durable in order.
- * B2  A batch holds all revisions from the last batch's to its own `lastRevision`.
+ * B2  A batch holds all revisions after the previous batch, up to its own `lastRevision`.
  *
  * A batch's extents are views of the slabs' own bytes; nothing is copied to be written.
  */

@@ -1,9 +1,9 @@
 /**
- * Proves every record and every checkpoint of a store directory, also those that a start would not
- * read; says what is wrong where, and up to which revision the data is safe. Changes nothing.
+ * Verifies every record and every checkpoint of a store directory, also those that a start would not
+ * read. Reports each error with its place, and the revision up to which the data is safe. Changes nothing.
  *
- * Safe is the newest revision that can be rebuilt whole: by the log as far as it is unbroken from
- * the beginning or from a whole checkpoint, or by a whole checkpoint alone.
+ * Safe is the newest revision whose state can be rebuilt completely: from the log as far as it is unbroken, counted
+ * from its beginning or from a whole checkpoint, or from a whole checkpoint alone.
  */
 import type { Disk, ReadableFile } from "#platform/disk.ts";
 import { CorruptionError } from "./engines/engine.ts";

@@ -1,12 +1,12 @@
 /**
- * The records of a checkpoint: the leases alive now, the changes of `revision` itself, then for each
- * key in order its newest put at or below `revision`, copied as it stands in its slab, then an end
+ * The records of a checkpoint, in this order: the active leases; the changes of `revision` itself; for each
+ * key in order its newest put at or below `revision`, copied as it stands in its slab; and an end
  * record that counts them.
  *
- * `revision` is the compact revision: so the log above it is all of history but the compacted
- * revision's own changes, which a watch may still begin with. Nothing else is stored twice. Keys may
- * change while this runs, and what is visible at `revision` be pruned: Pruning.hold keeps it until it
- * has been passed.
+ * `revision` is the compact revision. The log above it is therefore the whole history except the compacted
+ * revision's own changes, which a watch may still begin with. Nothing else is stored twice. While this runs, keys may
+ * change and versions visible at `revision` may be pruned: Pruning.hold keeps such a version until the checkpoint
+ * has passed its key.
  */
 import { concatBytes } from "#base/bytes.ts";
 import type { RecordSupply } from "./engines/engine.ts";

@@ -1,10 +1,10 @@
 /**
- * Keeps memory near what is live: when compaction has left slabs half empty, the records still
- * named in the emptiest ones are copied to the newest slab, and the old slabs are dropped.
+ * Keeps memory near the size of the live data. When compaction has left slabs half empty, the records that are still
+ * referenced in the emptiest slabs are copied to the newest slab, and the old slabs are dropped.
  *
- * A pass chooses its slabs once and then walks the version table a few rows at a step. Rows added
- * meanwhile lie in other slabs than those chosen, so at the end of the pass those are empty.
- * Cost   about 5 ns a row of the table, and what is copied: a tenth of a millisecond a step.
+ * A pass chooses its slabs once and then walks the version table a few rows per step. Rows added
+ * meanwhile lie in other slabs than the chosen ones, so at the end of the pass the chosen slabs are empty.
+ * Cost   about 5 ns per row of the table, plus the copies: a tenth of a millisecond per step.
  */
 import type { Mvcc } from "./mvcc.ts";
 import type { Slab } from "./slabs.ts";

@@ -1,7 +1,7 @@
 /**
- * What goes into a turn of the store and what comes out: commands, decisions, and effects.
+ * Input and output of a turn of the store: commands, decisions, and effects.
  *
- * All are plain data but for a transaction's function. See `commit.ts` for the way they take.
+ * All are plain data, except a transaction's function. `commit.ts` shows how they are processed.
  */
 import type { EndingLease } from "./leases.ts";
 import type { DeleteResult, Guard, Key, LeaseId, PutResult, WriteRefused } from "./store.ts";
@@ -102,7 +102,7 @@ export type After = number | "all";
 export interface Decision {
   readonly answer: Answer;
   /**
-   * What must be durable before the caller gets the answer. "all" where it depends on a lease: the
+   * What must be durable before the caller gets the answer. "all" if the answer depends on a lease: the
    * grant and the end of a lease may have no revision of their own.
    */
   readonly after: After;

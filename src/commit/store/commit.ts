@@ -1,5 +1,5 @@
 /**
- * One command's way through the store. Everything that changes the store takes it, in one queue.
+ * The way of one command through the store. Everything that changes the store takes it, in one queue.
  *
  *   submit(command) ─── waits here while the batch is full
  *     ▼
@@ -12,22 +12,21 @@
  *     ▼
  *   answers
  *
- * The sequencer decides, this class carries out: it owns the order of the steps, and knows nothing of
- * keys. Nothing below calls back into it. A watcher's sink may `submit`: that joins the next batch.
+ * The sequencer decides, this class carries out: it owns the order of the steps, and knows nothing about
+ * keys. Nothing below calls back into it. A watcher's sink may `submit`; its command joins the next batch.
  *
- * C1  At most `engine.pace.appendsMax` batches are in flight, and batches become durable in order. batch-pace.ts says when
- *     the next one starts.
- * C2  `publish` gets durable revisions only, before any caller of the batch is answered; and no answer
+ * C1  At most `engine.pace.appendsMax` batches are in flight, and batches become durable in order. batch-pace.ts
+ *     decides when the next one starts.
+ * C2  `publish` gets durable revisions only, before any caller of the batch is answered. No answer
  *     names a revision that is not published.
- * C3  An idle store writes at once: a batch starts in the microtask after its first record, delayed
+ * C3  An idle store writes at once: a batch starts in the microtask after its first record. It is delayed
  *     only while more commands arrive within the same host turn (at most `hopsMax` microtasks), and until the
  *     last request of the turn has begun (`requests`).
  * C4  A batch takes commands until it holds batchBytesMax or batchItemsMax; further ones wait in order,
  *     unsequenced.
  * C5  After a failed append, and after a bug, the store is stopped for good: all unanswered and all
- *     later commands answer `stopped`. Of the batches in flight a prefix may be there after a restart.
- *
- * The queue has no bound of its own: each entry is a caller that holds a promise, and the services
+ *     later commands answer `stopped`. Of the batches in flight, a prefix may be present after a restart.
+ * The queue has no bound of its own: each entry belongs to a caller that waits for a promise, and the services
  * above the store bound their callers.
  */
 import { assert, AssertionError } from "#base/assert.ts";

@@ -1,12 +1,12 @@
 /**
- * Power cuts at every kind of moment: clients write, the disk stops at a step the seed chose, what
- * survives is opened, and the checker asks of it:
+ * Power cuts at every kind of moment: clients write, and the disk stops at a step that the seed chose. The surviving
+ * directory is opened, and the checker verifies:
  *
  *   - every acknowledged write is there, at its revision (unless compacted since);
- *   - nothing that a reader, watcher or writer has seen is gone or different;
+ *   - everything that a reader, watcher or writer has seen is still there, unchanged;
  *   - nothing is there that was never submitted;
- *   - revisions are dense from the compacted one to the head, and the state is what they add up to;
- *   - a watch that goes on from its position gets what comes next: no gap, no duplicate.
+ *   - revisions are dense from the compacted one to the head, and the state is the sum of their changes;
+ *   - a watch that continues from its position gets the following changes: no gap, no duplicate.
  *
  * The last test breaks the disk's promise and expects the checker to notice.
  *

@@ -1,9 +1,9 @@
 /**
- * The store over any engine: calls become commands to the committer or reads of the state, and what
- * is durable is published.
+ * The store over any engine: it turns calls into commands to the committer or reads of the state, and publishes
+ * what is durable.
  *
- * Reads and watches take no turn: they see the state at the commit revision. Order when a batch is
- * durable: commit revision, watchers, effects (here, `#publish`), then writers (`commit.ts`).
+ * Reads and watches take no turn: they see the state at the commit revision. When a batch is durable, the order is:
+ * commit revision, watchers, effects (here, `#publish`), then writers (`commit.ts`).
  */
 import { given } from "#base/given.ts";
 import type { ObserveCommit } from "./commit.ts";

@@ -1,9 +1,9 @@
 /**
- * A store's metrics by etcd's names, units and buckets, so that etcd's dashboards and alerts go on working: for the
- * store's own port, and for an API server that has the store in its process.
+ * A store's metrics under etcd's names, units and buckets, so that etcd's dashboards and alerts keep working. Used by
+ * the store's own port, and by an API server that has the store in its process.
  *
- * A store has no write-ahead log beside a backend. A batch of its log counts as a proposal, and its append as
- * the write-ahead log's fsync. Publishing it to readers and watchers stands for the backend's commit.
+ * A store has no write-ahead log beside a backend. A batch of its log counts as a proposal, and the append of a batch
+ * as the fsync of the write-ahead log. Publishing a batch to readers and watchers counts as the backend's commit.
  */
 import type { HistogramCell, MetricSet } from "#metrics/metric-set.ts";
 import type { OpenedStore, StoreStats } from "./full-store.ts";

@@ -1,6 +1,6 @@
 /**
- * Followers and fencing at the store's level: what a tail hands out makes the same state elsewhere,
- * and a store whose log was taken over stops.
+ * Followers and fencing at the store's level: the records of a tail produce the same state elsewhere,
+ * and a store stops when another opening has taken over its log.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,7 +1,7 @@
 /**
  * The state of a log that another process holds: reads and watches see what that process made durable.
  *
- * Holds  after `catchUp` resolved everything is seen that was durable when it was called; whole batches only.
+ * Holds  after `catchUp` has resolved, everything is visible that was durable when it was called; whole batches only.
  * Bounds memory is the log's state and its history since the last compaction, which the holder decides.
  */
 import { must } from "#base/assert.ts";
@@ -37,8 +37,8 @@ export class Followed implements ReplaySink {
   readonly #engine: SharedEngine;
   readonly #recovery: Recovery;
   /**
-   * Replays what is durable. Calls that come while one is under way share the one after it. Rejects with
-   * FellBehindError, or with what the engine could not read; what was seen stays right.
+   * Replays what is durable. Calls that arrive during a replay share the next one. Rejects with
+   * FellBehindError, or with the engine's read error; the state that is already visible stays correct.
    */
   readonly catchUp: () => Promise<void>;
   /** As `catchUp`, of what the log sent by itself. */

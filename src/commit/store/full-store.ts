@@ -1,5 +1,5 @@
 /**
- * The full interface of an opened store: what `cmd` needs, and what only the etcd API needs - several keys
+ * The full interface of an opened store: what `cmd` needs, plus what only the etcd API needs: several keys
  * in one transaction, leases in full, every version, snapshots.
  */
 import type { CommitStats, ObserveCommit } from "./commit.ts";

@@ -1,9 +1,9 @@
 /**
- * Leases and the keys attached to them, as sequenced; and the one timer that ends them.
+ * Leases and the keys attached to them, as sequenced, and the one timer that ends leases.
  *
- * Holds  a key is attached to at most one lease: the one its newest version names. A lease's time
- *        starts when its grant is durable, and anew when the store is opened: it may end late,
- *        never early. Deadlines are on the monotonic clock, so a jump of the wall clock is nothing.
+ * Holds  a key is attached to at most one lease: the one that its newest version names. A lease's time
+ *        starts when its grant is durable, and starts again when the store is opened: it may end late,
+ *        never early. Deadlines use the monotonic clock, so jumps of the wall clock have no effect.
  * Cost   one set entry per attached key; one heap entry per lease.
  */
 import { assert, must } from "#base/assert.ts";

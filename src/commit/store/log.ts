@@ -1,10 +1,10 @@
 /**
- * The history by revision: for every r in (base, head] the rows that revision made; none where it changed
- * nothing that is kept here (`mirror.ts`).
+ * The history by revision: for every r in (base, head], the rows that revision made. A revision has no rows if it
+ * changed nothing that is kept here (`mirror.ts`).
  *
- * Cost: 4 bytes a revision. Rows, and the bytes they name, stay until compaction: reads at an old
+ * Cost: 4 bytes per revision. Rows, and the bytes they refer to, stay until compaction. Reads at an old
  * revision are synchronous, so history within (compactRevision, head] must be in memory anyway, and
- * a watch is served from the same rows. The engine's log holds the same history for a restart.
+ * watches are served from the same rows. The engine's log holds the same history for a restart.
  */
 import { assert, must } from "#base/assert.ts";
 import { noRow } from "./versions.ts";

@@ -1,14 +1,14 @@
 /**
- * What goes on behind the writes: history that was compacted is forgotten, slabs left half empty are
- * emptied, and then, when it is worth it, a checkpoint is made and the log trimmed.
+ * Background work beside the writes: compacted history is removed, slabs left half empty are
+ * emptied, and then, when it pays, a checkpoint is made and the log trimmed.
  *
  *   compact ─▶ prune, slice by slice ─▶ clean, then pack rows, slice by slice ─▶ checkpoint, while pruning goes on
  *
- * M1  A slice holds the loop for about `sliceMs`, and then leaves it alone for `restFactor` times as
- *     long as it took: writers beside it lose at most a third of the loop.
- * M2  Nothing is forgotten that a snapshot or a checkpoint under way still reads: a snapshot holds
- *     history up, a checkpoint only one version of each key it has not passed yet.
- * M3  At most one checkpoint is under way; one that failed is not tried again at its revision.
+ * M1  A slice holds the loop for about `sliceMs`, and then leaves it free for `restFactor` times as
+ *     long as it took: concurrent writers lose at most a third of the loop.
+ * M2  Nothing is removed that a snapshot or a checkpoint under way still reads. A snapshot keeps all
+ *     history; a checkpoint keeps only one version of each key that it has not passed yet.
+ * M3  At most one checkpoint is under way; a failed one is not tried again at its revision.
  */
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
@@ -28,8 +28,9 @@ const stepsMax = 64;
 const stepRevisions = 128;
 
 /**
- * With no more history than this, or than that share of the state, little is being written. A plane whose events of a busy
- * hour expire, 200 a minute, and that renews its leases has 1.3 MB in the five minutes that it keeps.
+ * Bound of "quiet": with no more history than this, or than `quietHistoryShare` of the state, little is being written.
+ * For comparison: a plane in which the events of a busy hour expire, 200 a minute, and that renews its leases has
+ * 1.3 MB in the five minutes that it keeps.
  */
 const quietHistoryBytes = 2 * 2 ** 20;
 const quietHistoryShare = 1 / 8;
@@ -134,7 +135,7 @@ export class Maintenance {
     const { mvcc, leases, engine, log, settled } = this.#deps;
     const source = checkpointSource({ mvcc, leases, revision });
     try {
-      // The leases in it are as sequenced: a lease that ended is not in it, so its end must be in
+      // The checkpoint has the leases as sequenced: a lease that ended is not in it, so the lease's end must be in
       // the log before the checkpoint counts.
       await settled();
       const next = (): Uint8Array | undefined => source.next();

@@ -1,10 +1,11 @@
 /**
- * A copy of part of another store, at that store's revisions: reads and watches as of a store of its own,
- * fed by who follows the other one.
+ * A copy of part of another store, at that store's revisions. Reads and watches work as on a store of its own;
+ * the follower of the other store feeds it.
  *
  * Holds  after `apply(r)` or `advance(r)` every read and watch sees all changes up to r, whole revisions only.
  *        Revisions rise but need not be dense: others change keys that are not copied.
- * Bounds memory is the copied keys and their history since the last `compact`; forgetting goes on in slices (maintenance.ts).
+ * Bounds memory is the copied keys and their history since the last `compact`; old history is removed in
+ *        slices (maintenance.ts).
  */
 import { assert } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";

@@ -1,6 +1,6 @@
 /**
  * Random runs against the model: puts, guards, deletes, compactions, watches, leases, restarts.
- * After every step the store's state, its past, and what its watches got must be the model's.
+ * After every step, the store's state, its past and the output of its watches must equal the model's.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -3,8 +3,8 @@
  *
  * Holds  head >= commitRevision >= compactRevision >= pruned (pruning.ts). Versions in (commit, head]
  *        are sequenced but not durable: guards see them, reads and watchers do not.
- *        For each key the chain of rows falls in revision (a transaction may make two of one).
- * Cost   get O(log keys + newer versions); a key of 40 bytes with one version costs about 200 bytes
+ *        The chain of rows of each key falls in revision (a transaction may make two rows of one revision).
+ * Cost   get O(log keys + newer versions). A key of 40 bytes with one version costs about 200 bytes
  *        besides its record (56 row, 8 reference, 56 string, ~24 tree), half of that off the heap.
  */
 import { assert } from "#base/assert.ts";
@@ -201,8 +201,8 @@ export class Mvcc {
   }
 
   /**
-   * As `rangeAt`, showing each key up to the limit to `visit`, until it returns false: then `count` is
-   * of those seen. An object is shown again and again; a list makes none of its own.
+   * Reads the range as `rangeAt` does, and passes each key up to the limit to `visit`, until `visit` returns false;
+   * `count` then covers the keys seen. The same view object is passed each time, so a list allocates none per key.
    */
   scan(
     request: RangeRequest,
@@ -255,8 +255,8 @@ export class Mvcc {
   }
 
   /**
-   * The change that made `row`; the caller knows that its revision is not below compactRevision. At
-   * it, what was before is forgotten: a put has no `previous`, a delete one of version 0.
+   * Returns the change that made `row`; the caller knows that its revision is not below compactRevision. At
+   * compactRevision itself the state before is gone: a put has no `previous`, a delete one of version 0.
    */
   event(row: Row): StoreEvent {
     const before = this.versions.previous(row);

@@ -22,8 +22,9 @@ export interface StoreOptions {
 }
 
 /**
- * The newest versions alone. At either a put of a new key is `no-space`; one of a key that is there may still make the
- * state an eighth larger than `bytesMax`, so that what is there can be marked, finished and deleted.
+ * Quota that counts the newest versions only. At either limit a put of a new key is `no-space`. A put of an existing
+ * key may still make the state an eighth larger than `bytesMax`, so that existing objects can be marked, finished and
+ * deleted.
  */
 export interface StateQuota {
   readonly keysMax: number;

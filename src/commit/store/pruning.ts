@@ -1,11 +1,11 @@
 /**
- * Forgets what compaction lets go of, a few revisions at a time, and keeps of it what a checkpoint
+ * Removes compacted history, a few revisions at a time, and keeps the part of it that a checkpoint
  * under way still reads.
  *
- * Holds  only what is visible from `revision` on is there: the oldest row of each key is the newest at
- *        or below `revision`, and is a tombstone only if made at it: the changes of that revision are
+ * Holds  only versions visible from `revision` on are kept. The oldest row of each key is the newest one at
+ *        or below `revision`. It is a tombstone only if it was made at `revision`: the changes of that revision are
  *        kept in the log, for watches that begin there.
- *        What is held for a reader is one row a key at most, and none of a key the reader has passed.
+ *        A reader holds at most one row per key, and none of a key that it has passed.
  */
 import { assert, must } from "#base/assert.ts";
 import { BTree } from "#base/btree.ts";
@@ -53,8 +53,8 @@ export class Pruning {
   }
 
   /**
-   * Forgets what only revisions below `revision` could see, of the revisions up to it not yet done,
-   * at most `revisionsMax` of them. @returns whether all is done.
+   * Removes versions that only revisions below `revision` could see. Processes at most `revisionsMax` of the
+   * revisions that have not been done yet. @returns whether all is done.
    */
   prune(revision: number, revisionsMax: number): boolean {
     const until = Math.min(revision, this.#revision + revisionsMax);
@@ -128,8 +128,8 @@ export class Pruning {
   }
 
   /**
-   * From now on what is pruned but visible at `revision`, which is all that is held, stays readable
-   * by `heldFrom`: one version a key at most, until the reader has passed it.
+   * From now on, rows that are pruned but visible at `revision`, the only revision that is held, stay readable
+   * by `heldFrom`: at most one version per key, until the reader has passed it.
    */
   hold(revision: number): void {
     assert(this.#held === undefined && revision === this.#revision, "held too late", { revision });

@@ -1,5 +1,5 @@
 /**
- * A store directory, looked at and left as it is: the same recovery as at a start, over a disk that
+ * Opens a store directory without changing it: the same recovery as at a start, over a disk that
  * changes nothing. For `store check`, `dump` and `stats`.
  */
 import type { Clock } from "#platform/clock.ts";

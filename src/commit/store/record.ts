@@ -1,9 +1,9 @@
 /**
- * One record: the unit of the log, of checkpoints and of the slabs in memory. The byte table and
- * its reasons are in FORMAT.md; this file is the only code that knows the offsets.
+ * One record: the unit of the log, of checkpoints and of the slabs in memory. FORMAT.md has the byte table and
+ * its reasons; this file is the only code that knows the offsets.
  *
- * A record is 8-byte aligned, little-endian, and carries a checksum of all that follows
- * the checksum: XXH32, or CRC-32C where format 1 wrote it; the mark says which.
+ * A record is 8-byte aligned, little-endian, and carries a checksum of all bytes after
+ * the checksum: XXH32, or CRC-32C where format 1 wrote it. The mark shows which of the two.
  */
 import { assert } from "#base/assert.ts";
 import { crc32cWords } from "#base/crc32c.ts";
@@ -113,8 +113,8 @@ export class RecordReader {
   }
 
   /**
-   * The size of the record at `offset`, believing nothing: 0 when no header with sane lengths is
-   * there. The record may still reach beyond the bytes at hand, and its checksum is not looked at.
+   * Returns the size of the record at `offset` without trusting the bytes: 0 when there is no header with sane
+   * lengths. The record may still reach beyond the available bytes, and its checksum is not verified.
    */
   plausibleSize(offset: number): number {
     if (offset + headerBytes > this.bytes.length) return 0;

@@ -4,11 +4,12 @@
  * R1  The state after replay equals the state the writer had when the last replayed record was
  *     sequenced: same revisions, versions, leases, attachments.
  * R2  Log revisions are dense from the checkpoint's on, and epochs never fall: else CorruptionError.
- * R3  Log records at or below the checkpoint's revision change nothing but leases, and replaying
+ * R2  Log revisions are dense from the checkpoint's on, and epochs never fall; otherwise CorruptionError.
+ * R3  Log records at or below the checkpoint's revision change nothing but leases. Replaying
  *     those again is harmless: a lease's last record decides.
  * R4  The changes of the checkpoint's own revision are history again, as before the restart.
- * R5  Until `finish` the keys have no order: only their newest versions may be asked for.
- * Values of large blocks are not copied: they become slabs.
+ * R5  Until `finish` the keys have no order: only their newest versions may be read.
+ * Values of large blocks are not copied: the blocks become slabs.
  */
 import { CorruptionError } from "./engines/engine.ts";
 import type { RecordSource, ReplaySink } from "./engines/engine.ts";
@@ -59,8 +60,8 @@ export class Recovery implements ReplaySink {
   }
 
   /**
-   * After the last record, or the last known so far. What was recovered is durable, so it is
-   * committed.
+   * Commits the recovered state, which is durable. Called after the last record, or after the last one known so
+   * far.
    */
   finish(): void {
     this.#mvcc.index.endLoading();

@@ -1,6 +1,6 @@
 /**
- * Replicas over one log, in simulation: requests and answers lost, late and doubled, pauses and crashes between any
- * two steps, takeovers at any time. The last tests plant bugs, which the checks must find.
+ * Replicas over one log, in simulation: requests and answers are lost, delayed and duplicated, replicas pause and crash
+ * between any two steps, takeovers happen at any time. The last tests plant bugs, which the checks must find.
  *
  * PILOTHOUSE_RUNS=10000 for more seeds, PILOTHOUSE_SEED for the first one.
  */

@@ -1,10 +1,10 @@
 /**
- * One of several processes over one log: it follows the log and serves reads and watches, until it takes the log over
- * and is the store. Watches go on through that.
+ * One of several processes over one log. It follows the log and serves reads and watches, until it takes the log over
+ * and becomes the store. Watches continue through a takeover.
  *
- * Holds  `latest` resolves with a revision at or above that of every write that was acknowledged before the call, by
- *        whichever process: a follower reads the log up to its end, the holder asks whether it still holds it.
- *        A follower refuses writes and questions about the time of leases: who calls sends them to the holder.
+ * Holds  `latest` resolves with a revision at or above that of every write that any process acknowledged before the
+ *        call: a follower reads the log up to its end, the holder checks that it still holds the log.
+ *        A follower refuses writes and questions about the time of leases: its caller sends them to the holder.
  */
 import type { ObserveCommit } from "./commit.ts";
 import { must } from "#base/assert.ts";
@@ -107,8 +107,8 @@ export class Replica implements FullStore {
   }
 
   /**
-   * Only if nobody took the log over since `after`. @returns whether this is the store now; false: it follows on.
-   * Rejects when it can do neither: the process begins anew.
+   * Takes the log over, but only if no other process took it over since `after`. @returns whether this process is the
+   * store now; false: it continues to follow. Rejects when it can do neither: the process must restart.
    */
   async takeOver(after: LogHolder): Promise<boolean> {
     try {

@@ -1,6 +1,7 @@
 /**
- * A new store directory from a snapshot (the bytes of a checkpoint file, as `FullStore.snapshot`
- * returns them), or from the state of another kind of store. The format file is written last, so an interrupted restore leaves no store behind.
+ * Makes a new store directory from a snapshot (the bytes of a checkpoint file, as `FullStore.snapshot`
+ * returns them), or from the state of another kind of store. The format file is written last, so an interrupted
+ * restore leaves no store behind.
  */
 import type { Clock } from "#platform/clock.ts";
 import type { Disk, DiskFile } from "#platform/disk.ts";

@@ -1,10 +1,10 @@
 /**
- * Keeps the version table dense: after a busy time the rows that stay lie thinly over thousands of chunks, and one row
- * holds the whole of its chunk. They go down into the lowest ones, from the top, a few at a step.
+ * Keeps the version table dense. After a busy time the remaining rows are spread over thousands of chunks, and one row
+ * keeps its whole chunk allocated. Rows move from the top into the lowest chunks, a few per step.
  *
- * Holds  only the newest row of a key moves, once it is below history: then the index alone names it. A row of
+ * Holds  only the newest row of a key moves, once it is below history: then only the index refers to it. A row of
  *        history stays, and is gone or below history by the next pass.
- * Cost   about 5 ns a place of the table, and a microsecond a row that moves.
+ * Cost   about 5 ns per place of the table, and a microsecond per row that moves.
  */
 import type { Mvcc } from "./mvcc.ts";
 import { chunkRows, type Row } from "./versions.ts";

@@ -1,9 +1,9 @@
 /**
- * Decides one command: in comes a command, out comes a decision. In between it checks the command
- * against the newest state (durable or not) and writes what it changes into state and batch.
+ * Turns one command into a decision. It checks the command against the newest state (durable or not) and writes the
+ * command's changes into state and batch.
  *
- * It has no clock, does no I/O, and calls nobody but a transaction's function; the same commands give
- * the same batches and decisions. Synchronous, so there are no locks.
+ * It has no clock, does no I/O, and calls nothing but a transaction's function; the same commands give
+ * the same batches and decisions. It is synchronous, so there are no locks.
  *
  * S1  Revisions are dense: a command takes the next one or none, and a refused command changes nothing.
  * S2  An answer that depends on a sequenced but not yet durable change names that revision in `after`.

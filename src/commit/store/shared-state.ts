@@ -1,9 +1,10 @@
 /**
- * A store's state and history as another thread of the process takes them over: shared slabs, and where in them each
- * record lies. Nothing of a value is copied; everything else of a version is in its record.
+ * A store's state and history in the form that another thread of the process takes over: shared slabs, and the place of
+ * each record in them. No value is copied; everything else about a version is in its record.
  *
- * Holds  what `loadState` made answers every read and every watch from `base` on as the store would at `head`.
- * Cost   one pass over the keys without a pause, about a microsecond a key on either side: at a thread's start.
+ * Holds  the state that `loadState` made answers every read and every watch from `base` on as the store would at
+ *        `head`.
+ * Cost   one pass over the keys without a pause, about a microsecond per key on either side, when a thread starts.
  */
 import type { Leases } from "./leases.ts";
 import type { Mvcc } from "./mvcc.ts";

@@ -1,8 +1,8 @@
 /** Shares one answer among many callers; the answer is newer than each caller's call. */
 
 /**
- * `run` is under way at most once. A call that comes meanwhile shares the next one with all others that do: the one
- * under way may have asked before the call came.
+ * Returns a function that runs `run` at most once at a time. All calls that arrive during a run share the next run,
+ * because the current one may have started its work before they arrived.
  */
 export function sharingNext(run: () => Promise<void>): () => Promise<void> {
   let current: Promise<void> | undefined;

@@ -1,13 +1,13 @@
 /**
  * Record bytes off the heap: slabs of `slabBytes`, filled front to back, never changed once written.
  *
- * Holds  live(slab) = bytes of its records that some version still names; a sealed slab with none
- *        is dropped. The same bytes are what a commit writes to disk: one copy from the caller in all.
+ * Holds  live(slab) = bytes of its records that some version still refers to; a sealed slab with none
+ *        is dropped. A commit writes the same bytes to disk, so a record is copied once, from the caller.
  * Bounds the store's quota, plus half-dead slabs, which `cleaner.ts` empties.
  * Rule   a view pins its whole slab: callers that keep a value for long must copy it.
  * Shared slabs lie in memory that other threads read. One thread writes them, and no byte changes after another thread
- *        has heard of its record. A reader attaches them (`attach`); its cleaner leaves them alone, and records
- *        move as the writer moves them.
+ *        has learned of its record. A reader attaches them (`attach`); its cleaner leaves them alone, and its records
+ *        move when the writer moves them.
  */
 import { assert, must } from "#base/assert.ts";
 import { recordSpace } from "./record.ts";
@@ -117,8 +117,8 @@ export class Slabs {
   }
 
   /**
-   * Adopts large pieces and copies small ones, so that a slab holds many; what lies in the attached slab stays there.
-   * @returns where they are now.
+   * Adopts large pieces and copies small ones, so that a slab holds many; bytes of the attached slab stay in place.
+   * @returns the slab and the position of the bytes in it.
    */
   place(bytes: Uint8Array): { readonly slab: Slab; readonly start: number } {
     const attached = this.#attached;

@@ -1,6 +1,6 @@
 /**
- * A snapshot: the state as of now as the bytes of a checkpoint file, of a store of its own. History it
- * needs is kept from compaction until it is closed.
+ * A snapshot: the current state as the bytes of a checkpoint file for a store of its own. The history it
+ * needs is kept from compaction until the snapshot is closed.
  */
 import type { Random } from "#platform/random.ts";
 import { stateSource } from "./checkpoint.ts";

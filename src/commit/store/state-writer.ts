@@ -1,9 +1,9 @@
 /**
- * Writes one change everywhere it must be: its record into a slab and the batch, its rows into index
+ * Writes one change to all places that need it: its record into a slab and the batch, its rows into index
  * and history, its key to its lease. `recover.ts` makes the same state from the same records.
  *
  * W1  A record is complete in its slab before any index names it.
- * W2  A change of keys takes the next revision; the other records bear the head revision.
+ * W2  A change of keys takes the next revision; other records carry the head revision.
  * W3  A batch's records, back to back, are the changes in the order of their revisions.
  */
 import type { Batch } from "./batch.ts";

@@ -1,9 +1,9 @@
 /**
- * Durable puts a second and time to open, on the host's disk.
+ * Measures durable puts per second and the time to open, on the host's disk.
  *
  *   node --expose-gc src/commit/store/store.bench.ts [directory]
  *
- * Prints one line per case. The directory is made and removed.
+ * Prints one line per case. The directory is created and removed.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

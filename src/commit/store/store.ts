@@ -1,9 +1,9 @@
 /**
  * The store's interface to upper rooms, the same for every engine.
  *
- * Revisions are dense and rising (one per mutating transaction, an empty store is at revision 1, as
- * etcd's). Nothing is seen - by a read, a watcher or a writer's answer - before it is durable.
- * History is whole from compactRevision to commitRevision.
+ * Revisions are dense and rising: one per mutating transaction; an empty store is at revision 1, like
+ * etcd. No read, watcher or writer's answer shows a change before the change is durable.
+ * History is complete from compactRevision to commitRevision.
  */
 import type { Brand } from "#base/brand.ts";
 
@@ -26,8 +26,8 @@ export interface KeyValue {
 }
 
 /**
- * A key's version as a scan shows it: the value is `valueLength` bytes of `bytes`. Borrowed until
- * the visitor returns; the next key is shown in the same object.
+ * A key's version as a scan shows it: the value is `valueLength` bytes of `bytes`. It is borrowed until
+ * the visitor returns, because the next key is shown in the same object.
  */
 export interface VersionView {
   readonly key: Key;
@@ -61,8 +61,8 @@ export interface CommitSink {
   /** @returns false when full: the sink kept nothing of the batch and will call `resume()`. */
   deliver(commits: readonly Commit[]): boolean;
   /**
-   * Everything up to `revision` was delivered, though nothing of it touched the range. Only a store that others write
-   * as well calls it.
+   * Everything up to `revision` was delivered, although no change touched the range. Called only by a store that has
+   * other writers, too.
    */
   progressed?(revision: Revision): void;
   /** The watch is over, because it needed history below `compactRevision`, which is gone. */
@@ -141,8 +141,8 @@ export interface Store {
   readonly commitRevision: Revision;
   readonly compactRevision: Revision;
   /**
-   * The newest revision that any writer of this storage has committed by now. Absent: `commitRevision`, since nobody
-   * else writes. Rejects when the storage cannot be asked.
+   * Resolves to the newest revision that any writer of this storage has committed by now. Absent: it is
+   * `commitRevision`, because there are no other writers. Rejects when the storage does not answer.
    */
   latest?(): Promise<Revision>;
   get(key: Key, at?: Revision): GetResult;
@@ -156,9 +156,9 @@ export interface Store {
   ): Promise<PutResult>;
   delete(key: Key, options: { readonly guard?: Guard }): Promise<DeleteResult>;
   /**
-   * Commits after `after` that touch [start, end), cut down to the events in that range, then live
-   * ones. History is served first, in order; `compacted` instead when `after` < compactRevision.
-   * The sink is first called in a microtask after this returned, and live commits before the
+   * Delivers commits after `after` that touch [start, end), reduced to the events in that range: first history, in
+   * order, then live commits. If `after` < compactRevision, calls `compacted` instead.
+   * The sink is first called in a microtask after this call has returned, and live commits arrive before the
    * writer's promise resolves.
    */
   watch(

@@ -1,6 +1,6 @@
 /**
- * A command and the caller that waits for its answer: one object, because there are a hundred
- * thousand a second. It is answered exactly once, by `durable` or by `stopped`.
+ * A command and the caller that waits for its answer, in one object, because there are a hundred
+ * thousand per second. It is answered exactly once, by `durable` or by `stopped`.
  */
 import { must } from "#base/assert.ts";
 import type { Answer, Command } from "./command.ts";

@@ -1,9 +1,9 @@
 /**
  * A transaction over many keys: reads see the newest sequenced state and the transaction's own
- * changes; all changes come to be in one revision, or none.
+ * changes; all changes take effect in one revision, or none does.
  *
- * T1  Nothing of the store changes while the caller's function runs: changes are kept aside, so a
- *     transaction that is refused in the end leaves no trace.
+ * T1  The store does not change while the caller's function runs: changes are kept aside, so a
+ *     transaction that is finally refused leaves no trace.
  * T2  A key may change more than once; each change is kept, in order, as a version of its own.
  * Cost   a range costs O(changes) more than without changes.
  */

@@ -1,10 +1,10 @@
 /**
  * The version table: one row per (key, revision) the store holds, in typed-array columns.
  *
- * Row 0 is "none". A row names its record's place in a slab, and the next older row of its key.
- * Cost: 49 bytes off the heap and one string reference a row; nothing for the garbage collector to
- * walk but the keys. Chunked, so that growing never copies, and a chunk without a row in use is given back. A new
- * row is taken in the lowest chunk that has one free: after a busy time the rows that stay gather there.
+ * Row 0 is "none". A row refers to its record's place in a slab, and to the next older row of its key.
+ * Cost: per row 49 bytes off the heap and one string reference; the garbage collector walks nothing
+ * but the keys. The table is chunked, so growing never copies, and a chunk without a row in use is given back. A new
+ * row takes the lowest chunk that has a free place: after a busy time the remaining rows gather there.
  */
 import { must } from "#base/assert.ts";
 import type { Key, LeaseId, VersionView } from "./store.ts";

@@ -1,5 +1,5 @@
 /**
- * Which of many [start, end) ranges hold a key: the cut points of all ranges, sorted, and for each
+ * Finds which of many [start, end) ranges contain a key: it keeps the cut points of all ranges, sorted, and for each
  * interval between two of them the ranges that cover it.
  *
  * Cost   `at` O(log ranges); rebuilt lazily after a change, O(sum of list lengths). Ranges here are

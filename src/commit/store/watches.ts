@@ -1,6 +1,6 @@
 /**
- * Watches: cursors over the one history. A live watch stands at the commit revision and is handed
- * each commit as it is published; one that is behind reads the history until it has caught up.
+ * Watches: cursors over the one history. A live watch stands at the commit revision and gets
+ * each commit as it is published; a watch that is behind reads the history until it has caught up.
  *
  *           watch()                      caught up
  *   ─────────────────▶ behind ──────────────────────▶ live
@@ -8,11 +8,11 @@
  *         sink refused   │  ▼                            │ close()
  *          (resume())    └─────────── compacted ◀────────┘ ──▶ closed
  *
- * W1  A sink gets each commit above `after` that touches its range once, in order, whole as far as
- *     its range goes - or `compacted`, once, and then nothing.
+ * W1  A sink gets each commit above `after` that touches its range once, in order, with all events of
+ *     its range. Or it gets `compacted`, once, and nothing afterwards.
  * W2  Nothing above the commit revision is ever delivered.
  * W3  No sink is called before `watch()` has returned, nor after `close()`.
- * W4  A watch costs its cursor: a slow sink holds no history and no queue.
+ * W4  A watch costs its cursor only: a slow sink holds no history and no queue.
  *
  * Cost   publishing finds watches by binary search over the cut points of all ranges, so a commit
  *        costs O(log watches + watches that match).

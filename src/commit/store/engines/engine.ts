@@ -1,22 +1,22 @@
 /**
- * What makes batches durable. The store above it sequences, indexes and serves; an engine is a log
- * with checkpoints, and knows records only by their frame (record.ts), never by their meaning.
+ * The interface of an engine, which makes batches durable. The store above it sequences, indexes and serves. An engine
+ * is a log with checkpoints, and knows records only by their frame (record.ts), never by their meaning.
  *
  * Contract, checked by testing/engine-suite.ts on every engine that keeps anything:
  *  E1  `append` resolves only once the whole batch survives a crash; batches become durable in order.
- *  E2  After a rejected append nothing is appended any more by this opening; those under way beside it are rejected, too.
+ *  E2  After a rejected append this opening appends nothing more; concurrent appends are rejected, too.
  *  E3  `open` replays, in order, the newest whole checkpoint and then at least every record that
- *      was appended durably after that checkpoint's revision - and nothing that was never appended.
- *      A record at or below the checkpoint's revision may come again; of batches that were under way
- *      and never acknowledged a prefix may come.
+ *      was appended durably after that checkpoint's revision, and nothing that was never appended.
+ *      A record at or below the checkpoint's revision may be replayed again. Of batches that were under way
+ *      and never acknowledged, a prefix may be replayed.
  *  E4  An epoch is held by one opening. Once a later `open` has returned, an append of an earlier
- *      epoch fails with FencedError and never lands late. An `open` with an epoch that is not
+ *      epoch fails with FencedError and never takes effect late. An `open` with an epoch that is not
  *      greater than all seen fails with FencedError too.
  *  E5  `tail` returns the durable records and nothing else, in order, each record once, without a gap,
- *      or it answers `trimmed`. It may be read after its engine was fenced: that is how a deposed
- *      owner of the log follows the new one.
+ *      or it answers `trimmed`. It may be read after its engine was fenced: a deposed
+ *      owner of the log follows the new one in this way.
  *  E6  One engine is one revision domain: one log, one line of revisions, one epoch. Partitions are
- *      engines side by side, which share nothing; `domain` tells them apart, and stays over openings.
+ *      engines side by side, which share nothing; `domain` distinguishes them, and stays the same over openings.
  */
 
 /** `append` throws it when another opening has taken over, `open` when its epoch is not new. */
@@ -64,7 +64,7 @@ export interface ReplaySink {
   /** A checkpoint follows: the state at `revision`. Called at most once, before any log records. */
   checkpoint(revision: number): void;
   /**
-   * Whole records with right checksums, back to back, filling `bytes`. Given.
+   * Takes whole records with right checksums, back to back, filling `bytes`. The sink owns `bytes` from then on.
    * `source` names file and offset of the first byte for error texts.
    */
   records(bytes: Uint8Array, source: RecordSource): void;
@@ -172,9 +172,9 @@ export interface EngineStats {
 /** An engine whose log can be followed before it is taken over, so that most of the replay is done by then. */
 export interface SharedEngine extends Engine {
   /**
-   * "all" replays what is durable at some time after the call; a further call, what was added since. "pushed" replays
-   * only what the medium sent by itself, without a request. `open` goes on from there. One at a time. Rejects
-   * with FellBehindError.
+   * Replays records that the log has gained. "all" replays what is durable at some time after the call; a further call
+   * replays what was added since. "pushed" replays only what the medium sent by itself, without a request. `open`
+   * continues from there. At most one call at a time. Rejects with FellBehindError.
    */
   follow(replay: ReplaySink, what: "all" | "pushed"): Promise<void>;
   /** Calls `grown` when the medium has sent more records. Calls may come late or not at all. */
@@ -187,16 +187,16 @@ export interface SharedEngine extends Engine {
 
 export interface Engine {
   /**
-   * Recovers what is stored and takes the store over. `epoch` "next" takes the one after the last
-   * one seen; an election hands in its own, which must be greater than all seen.
+   * Recovers the stored state and takes the store over. `epoch` "next" takes the one after the last
+   * one seen; an election passes in its own epoch, which must be greater than all seen.
    */
   open(replay: ReplaySink, epoch: number | "next"): Promise<Opened>;
   readonly pace: AppendPace;
   /** At most `pace.appendsMax` concurrent calls. They settle in the order of the calls. */
   append(batch: AppendBatch): Promise<void>;
   /**
-   * Whether there was room for more when it was last looked at. While not, the store asks `lookForRoom`
-   * about each put, and refuses it as `no-space` before it is sequenced; deletes and compaction go on.
+   * Whether there was room for more at the last check. While there is none, the store asks `lookForRoom`
+   * for each put, and refuses the put as `no-space` before it is sequenced; deletes and compaction continue.
    */
   readonly room: Room;
   /** Measures the free room; the measurement begins after this call. Never rejects. */
@@ -204,13 +204,13 @@ export interface Engine {
   /** Whether a checkpoint would free enough log to be worth writing. */
   wantsCheckpoint(possible: PossibleCheckpoint): boolean;
   /**
-   * Stores a checkpoint, then trims: log records at or below its revision may go. Runs beside
-   * appends. Rejecting leaves the older checkpoint and all of the log in place.
+   * Stores a checkpoint, then trims: log records at or below its revision may be removed. Runs concurrently with
+   * appends. If it rejects, the older checkpoint and all of the log are still in place.
    */
   checkpoint(source: CheckpointSource): Promise<void>;
   /**
-   * The durable records after `after`, and all that become durable later. Records at `after` itself are
-   * repeated: a lease's grant or end takes no revision, so no number says which were seen.
+   * Returns the durable records after `after`, and all that become durable later. Records at `after` itself are
+   * repeated: a lease's grant or end takes no revision, so no number tells which were seen.
    */
   tail(after: number): Tail;
   stats(): EngineStats;

@@ -1,6 +1,6 @@
 /**
- * The engine over a log in memory: durable means "in the log". For tests, `up --ephemeral`, and as
- * the simplest reading of the engine contract.
+ * The engine over a log in memory: durable means "in the log". It serves tests and `up --ephemeral`, and is
+ * the simplest implementation of the engine contract.
  *
  * The log is an object of its own that outlives its engines, as a directory does. Several engines may
  * open it in turn. Unlike a directory it has no lock: a later opening with a greater epoch takes it over

@@ -1,7 +1,7 @@
 /**
- * An engine whose durable batches are also shown to somebody in this process, in order, each once.
+ * An engine whose durable batches are also passed to a listener in this process, in order, each once.
  *
- * Holds  `onDurable` gets a batch after it is durable and before its `append` resolves: nobody was answered yet.
+ * Holds  `onDurable` gets a batch after it is durable and before its `append` resolves: no caller was answered yet.
  */
 import type {
   AppendBatch,

@@ -1,6 +1,6 @@
 /**
- * Directories of each format: those kept in testdata, and the course of calls that the newest was
- * made by. The course writes every kind of record, in two lives with a checkpoint between, and the
+ * Directories of each format: those kept in testdata, and the sequence of calls that produced the newest.
+ * The sequence writes every kind of record, in two lives with a checkpoint between, and the
  * same bytes each time: time, disk and randomness are simulated.
  */
 import { readdirSync, readFileSync } from "node:fs";

@@ -1,5 +1,5 @@
 /**
- * A store too simple to be wrong: every change ever made, in a list; each answer by walking it.
+ * A store too simple to be wrong: it keeps every change in a list and answers by walking the list.
  * The oracle of the model test and of the crash test.
  */
 interface ModelChange {

@@ -1,6 +1,6 @@
 /**
  * Replicas over one log in a model cluster. Each follows the log, reads, and has a watch; some take the log over and
- * write. The end compares the answers of all writers, readers and watchers.
+ * write. At the end the answers of all writers, readers and watchers are compared.
  */
 import { silentLog } from "#platform/log.ts";
 import { FakeRandom } from "#platform/testing/random.ts";

@@ -1,14 +1,14 @@
 /**
- * The appends of one opening, several under way at once. A slot is put only once the slot before it in its stripe is there,
- * so in each stripe they land in order whatever the network does:
+ * The appends of one opening, several under way at once. A slot is put only once the slot before it in its stripe
+ * exists, so the slots of each stripe arrive in order whatever the network does:
  *
  *   batch 7 ── slot 12, if 11 is there ──▶ put                        resolves first
  *   batch 8 ── slot 13, if 12 is there ──▶ put, or unmet: once more, after batch 7 is certain
  *
- * P1  Of what is under way a prefix lands in each stripe; a batch is certain only after all earlier ones of all stripes.
- *     What landed behind one that did not is removed by the next opening (stripes.ts).
- * P2  A batch that others follow is never cut: the second of its parts could find its slot taken by a late
- *     request of a later batch. So it goes beside others only if the cluster took as many bytes at once before.
+ * P1  Of the appends under way, a prefix takes effect in each stripe; a batch is certain only after all earlier ones of
+ *     all stripes. Slots behind a missing one are removed by the next opening (stripes.ts).
+ * P2  A batch that others follow is never cut into parts: its second part could find its slot taken by a late
+ *     request of a later batch. So it is sent beside others only if the cluster took as many bytes at once before.
  */
 import type { AppendBatch } from "../engine.ts";
 import type { LogLayout } from "./layout.ts";

@@ -1,11 +1,11 @@
 /**
  * Calls to the cluster, repeated until the answer is certain.
  *
- * A change may be repeated because each one names what it expects to find: the epoch, and that its slot is free
- * or its key as it was. So it happens at most once, and a repetition that finds its conditions
- * unmet says only that the caller must read back which of its attempts, or whose else, made them so.
+ * A change may be repeated because each one states what it expects: the epoch, and a free slot or the previous value
+ * of its key. So it happens at most once. A repetition that finds its conditions unmet shows only that the caller
+ * must read back whether one of its own attempts or another writer changed them.
  *
- * Bounds  an attempt follows the last one after 20 ms to 0.5 s; after `giveUpMs` without a certain answer the
+ * Bounds  an attempt follows the previous one after 20 ms to 0.5 s; after `giveUpMs` without a certain answer the
  *         call throws LogSilentError.
  */
 import type { Clock } from "#platform/clock.ts";

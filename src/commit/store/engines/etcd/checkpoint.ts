@@ -1,6 +1,7 @@
 /**
- * A checkpoint in an etcd cluster: chunks first, then one transaction that makes it count, then the slots it
- * covers and the chunks of other checkpoints go. Cut short anywhere, either the old one or the new one is whole.
+ * A checkpoint in an etcd cluster: first the chunks, then one transaction that makes it count, then the slots it
+ * covers and the chunks of other checkpoints are removed. After an interruption at any step, the old checkpoint or the
+ * new one is whole.
  */
 import { concatBytes, equalBytes } from "#base/bytes.ts";
 import type { CheckpointSource } from "../engine.ts";
@@ -59,8 +60,8 @@ export async function switchPointer(
 }
 
 /**
- * Removes what is older than `pointer`. Cut short, the next one goes on. Neither slots nor ids are used twice, so a
- * deletion that arrives late, when there is a newer checkpoint, removes nothing of that.
+ * Removes everything older than `pointer`. After an interruption the next call continues. Neither slots nor ids are
+ * used twice, so a late deletion cannot remove parts of a newer checkpoint.
  */
 export async function trim(deps: CheckpointDeps, { first, id }: Pointer): Promise<void> {
   const { layout, writer, stripes } = deps;

@@ -1,10 +1,10 @@
 /**
- * Where the chunks of checkpoints lie when not in etcd itself: a directory that all replicas share, or a bucket. It
- * opens nothing: `src/commit/etcd` has both, tests a model.
+ * The place of checkpoint chunks outside etcd: a directory that all replicas share, or a bucket. This file
+ * opens nothing: `src/commit/etcd` implements both, tests use a model.
  *
- * Holds  a chunk that was put is there whole once `put` has resolved, for every replica; a name is put once or more
- *        often with the same bytes. Chunks count only once the pointer in etcd names them, so a deposed
- *        opening's late ones are never read; ids grow, so its late removal takes nothing that counts.
+ * Holds  once `put` has resolved, the whole chunk is readable for every replica. A name may be put more than once,
+ *        always with the same bytes. Chunks count only once the pointer in etcd names them, so late chunks of a deposed
+ *        opening are never read. Ids grow, so its late removal takes nothing that counts.
  */
 import type { CheckpointSource } from "../engine.ts";
 import { CorruptionError } from "../engine.ts";

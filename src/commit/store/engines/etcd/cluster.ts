@@ -1,11 +1,11 @@
 /**
- * What the engine asks of an etcd cluster: two calls, and an honest answer to each. It opens no sockets:
+ * The engine's interface to an etcd cluster: two calls, each with an honest answer. It opens no sockets:
  * tests have a model (`testing/model-cluster.ts`).
  *
  * Holds  a change happens whole or not at all, at one revision; a read is linearizable and of one revision.
  *        "uncertain" means that nothing is known: the change may have happened, may happen later, and may
  *        happen twice. Every other answer is certain.
- * Keys are printable ASCII. Values are bytes: borrowed on the way in, given on the way out.
+ * Keys are printable ASCII. Values are bytes: borrowed as arguments, owned by the caller as results.
  */
 
 /** Keys with start <= key < end, in key order. */
@@ -63,8 +63,8 @@ export interface LogCluster {
   read(ranges: readonly KeyRange[]): Promise<ReadAnswer>;
   change(change: Change): Promise<ChangeAnswer>;
   /**
-   * Keys below `prefix` as they are put, in order, from some time after the call on. Some may be missed or come twice,
-   * so this saves reads and replaces none.
+   * Reports keys below `prefix` as they are put, in order, from some time after the call on. Some may be missed or come
+   * twice, so this saves reads but cannot replace them.
    */
   watch(prefix: string, sink: KeySink): { close(): void };
 }

@@ -1,10 +1,12 @@
 /**
  * The engine over an existing etcd cluster: a batch is one transaction, put only if the epoch is still this
- * opening's and the slot is free. README.md has the keys, the invariants and what is absent.
+ * opening's and the slot is free. README.md has the keys, the invariants and the missing features.
  *
  *   open        takes the epoch (takeover.ts), then reads checkpoint and slots (reader.ts)
- *   append      parts of the batch into the next slots (appends.ts, writer.ts); what is uncertain is repeated (calls.ts)
- *   checkpoint  chunks, one transaction that switches, then trimming (checkpoint.ts); chunks may lie elsewhere (chunk-store.ts)
+ *   append      puts the parts of the batch into the next slots (appends.ts, writer.ts); repeats uncertain calls
+ *               (calls.ts)
+ *   checkpoint  chunks, one transaction that switches, then trimming (checkpoint.ts); chunks may lie elsewhere
+ *               (chunk-store.ts)
  */
 import { assert, must } from "#base/assert.ts";
 import type { Clock, Timer } from "#platform/clock.ts";

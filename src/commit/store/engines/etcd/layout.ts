@@ -1,5 +1,5 @@
 /**
- * Keys and small values of one log, all below a prefix. See README.md for the table, and for how it changes.
+ * Keys and small values of one log, all below a prefix. README.md has the table, and describes how it changes.
  *
  * Numbers in keys are padded with zeros, so that the order of keys is the order of numbers.
  */

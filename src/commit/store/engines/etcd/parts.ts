@@ -1,6 +1,6 @@
 /**
- * A batch as the values of one or more keys. A batch that is larger than the cluster takes in one request is
- * cut into parts, anywhere, in slots that follow each other. It counts once its last part is there.
+ * Encodes a batch as the values of one or more keys. A batch larger than one request of the cluster is
+ * cut into parts, anywhere, in consecutive slots. It counts once its last part is there.
  *
  *   offset  size  field
  *   0       1     version, 1
@@ -86,7 +86,7 @@ export interface JoinedBatch {
 }
 
 /**
- * Puts parts together, in order. A batch without its last part is passed over: its writer was deposed
+ * Joins parts, in order. A batch without its last part is skipped: its writer was deposed
  * and never acknowledged it.
  */
 export class Joiner {

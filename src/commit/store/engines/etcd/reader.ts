@@ -1,6 +1,6 @@
 /**
- * Reads slots, and a checkpoint's chunks, in pages. A page holds as many keys as came to about `pageBytesMin`
- * to `pageBytesMax` the last time: etcd bounds an answer by keys only.
+ * Reads slots, and a checkpoint's chunks, in pages. A page asks for as many keys as came to about `pageBytesMin`
+ * to `pageBytesMax` the last time, because etcd bounds an answer by keys only.
  */
 import { equalBytes } from "#base/bytes.ts";
 import { CorruptionError, type LogHolder } from "../engine.ts";
@@ -64,8 +64,8 @@ export class SlotReader {
   }
 
   /**
-   * The log may be another one: a cluster that was restored. Nothing is taken from it before the last slot that was read
-   * is found in it unchanged, in every stripe.
+   * Notes that this may be another log, because the cluster was restored. The reader then takes nothing from it until
+   * it has found the last slot that it read unchanged, in every stripe.
    */
   doubt(): void {
     this.#isDoubted = this.#lasts.size > 0;
@@ -83,8 +83,8 @@ export class SlotReader {
   }
 
   /**
-   * "end": everything was read that is durable by now, or that was pushed. "trimmed": the next slot is no longer
-   * kept. "another": this is not the log that was read so far.
+   * Returns the next batch. "end": everything was read that is durable by now, or that was pushed. "trimmed": the next
+   * slot is no longer kept. "another": this is not the log that was read so far.
    */
   async read(what: "all" | "pushed" = "all"): Promise<JoinedBatch | "end" | "trimmed" | "another"> {
     if (this.#isDoubted && what === "pushed") return "end";
@@ -169,8 +169,8 @@ export class SlotReader {
   }
 
   /**
-   * A page of slots, and small keys of the first cluster: of one revision, or of a later time than the page. So a slot that is
-   * missing was not durable when this was called, or the pointer says that it is no longer kept.
+   * Fetches a page of slots, and small keys of the first cluster, which are of the page's revision or of a later time.
+   * So a missing slot was not durable when this was called, or the pointer says that it is no longer kept.
    */
   async #fetchPage(
     keys: readonly KeyRange[],

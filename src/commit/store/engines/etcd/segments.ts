@@ -1,6 +1,6 @@
 /**
- * What the owner of the log knows of its slots: a mark every `segmentBytes`, where a checkpoint may trim and a
- * tail may begin. Memory is a few numbers for each of them, however small the batches are.
+ * The log owner's knowledge of its slots: a mark every `segmentBytes`, where a checkpoint may trim and a
+ * tail may begin. Memory is a few numbers per mark, however small the batches are.
  */
 interface Segment {
   /** Its first slot; a batch begins there. */

@@ -1,5 +1,5 @@
 /**
- * Two or three writers contend for one log, over a network that loses, delays and doubles, with pauses and
+ * Two or three writers contend for one log, over a network that loses, delays and duplicates messages, with pauses and
  * crashes between any two steps. The last tests plant bugs, which the checks must find.
  *
  * PILOTHOUSE_RUNS=10000 for more seeds, PILOTHOUSE_SEED for the first one.

@@ -1,12 +1,12 @@
 /**
- * Which cluster holds which slot of a log that is spread over several: its stripes. Pure.
+ * Maps slots to clusters for a log that is spread over several clusters, its stripes. Pure.
  *
  *   { from: 1,  stripes: [0] }          slots 1 to 40 in the first cluster
  *   { from: 41, stripes: [0, 1] }       slot 41 in cluster 0, 42 in 1, 43 in 0, ...
  *
  * Holds  entries rise, stripes of an entry are distinct; a slot lies in exactly one stripe, whatever is added later.
- * How this changes: an entry is appended when a stripe is added, by the holder of the log, at the first slot that it
- *        will write. Entries of slots that are no longer kept are dropped then.
+ * How this changes: when a stripe is added, the holder of the log appends an entry that begins at the first slot that
+ *        it will write. It then drops the entries of slots that are no longer kept.
  */
 import { must } from "#base/assert.ts";
 import { CorruptionError } from "../engine.ts";
@@ -16,8 +16,8 @@ import { partEpoch } from "./parts.ts";
 /** One sequencer cannot keep more Raft groups busy. */
 export const stripesMax = 8;
 /**
- * Slots beyond the first missing one that a holder can have put: at most as many as batches are on their way. More of
- * them mean that a stripe was restored to an older state.
+ * Maximum number of slots that a holder can have put beyond the first missing one: the number of batches on their way.
+ * More of them mean that a stripe was restored to an older state.
  */
 export const deadSlotsMax = 16;
 
@@ -112,10 +112,10 @@ export function extendTable(
 }
 
 /**
- * The unbroken run of slots from `from` on, of what the stripes were found to hold at several times.
+ * Returns the unbroken run of slots from `from` on, among the slots that were read from the stripes at several times.
  *
- * A holder writes a slot only after what earlier ones left behind it was removed everywhere. So a slot that follows
- * one of a later epoch is such a leftover, read before it was removed: the run ends there.
+ * A holder writes a slot only after the leftovers of earlier holders behind it were removed everywhere. So a slot that
+ * follows one of a later epoch is such a leftover, read before its removal: the run ends there.
  */
 export function unbrokenRun(
   table: StripeTable,

@@ -1,8 +1,8 @@
 /**
- * Which stripe the commit waits for. Batches are acknowledged in order, so the oldest one on its way holds all others: a
- * stripe that is slow, full or without a quorum is the one that it goes to.
+ * Finds the stripe that commits wait for. Batches are acknowledged in order, so the oldest one on its way delays all
+ * others: its stripe is slow, full or without a quorum.
  *
- * Bounds  one entry for each put on its way (`pace.appendsMax`), one for each stripe.
+ * Bounds  one entry per put on its way (`pace.appendsMax`), one per stripe.
  */
 import type { Clock } from "#platform/clock.ts";
 import type { StripeStats } from "../engine.ts";

@@ -1,13 +1,14 @@
 /**
- * The clusters of one log. The first one has epoch, pointer and checkpoints; slots lie in all of them (stripe-table.ts).
- * With one cluster this is that cluster, and nothing else is written or asked.
+ * The clusters of one log. The first one has epoch, pointer and checkpoints; slots lie in all of them
+ * (stripe-table.ts). With one cluster this is just that cluster: no further keys are written or read.
  *
  *   opening   epoch in the first cluster (takeover.ts) ─▶ fence: the same epoch in every other one ─▶ the unbroken run is read
  *             ─▶ bury: slots behind it are removed everywhere ─▶ adopt: clusters that are new get slots from here on ─▶ write
  *
  * S1  A change in a stripe has the condition that the epoch there is the writer's own. Once `fence` has resolved, nothing
  *     of an earlier opening happens in any stripe.
- * S2  Nothing is written after the unbroken run before what lies behind it was removed: nobody reads it later.
+ * S2  Nothing is written after the unbroken run before the slots behind it were removed, so no reader finds those
+ *     later.
  * S3  Of two openings the first cluster decides: what another one holds there is all that can be durable.
  */
 import { must } from "#base/assert.ts";

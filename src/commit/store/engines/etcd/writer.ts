@@ -1,6 +1,6 @@
 /**
- * The changes of one opening. Each has the condition that the epoch is still its own, so that none of a deposed
- * opening's ever happens.
+ * The changes of one opening. Each change has the condition that the epoch is still its own, so no change of a
+ * deposed opening ever takes effect.
  */
 import { equalBytes } from "#base/bytes.ts";
 import { CorruptionError, FencedError } from "../engine.ts";
@@ -79,8 +79,8 @@ export class Writer {
   }
 
   /**
-   * Puts the parts of a batch, in order, each under a key that must be free, after one that must be there.
-   * @returns how many parts there are.
+   * Puts the parts of a batch, in order. Each part has a key that must be free; the key before it must exist.
+   * @returns the number of parts.
    */
   async putParts(batch: Batch, place: Place): Promise<number> {
     const { keyOf, afterOf, callsOf = () => this.#calls } = place;

@@ -1,8 +1,8 @@
 /**
  * Takes a directory for a store: creates a missing one, refuses one that another program made.
  *
- * The format file is the last thing a new directory gets, and is synced with it: while it is not
- * there, a directory with nothing but our locks and temporary files is as good as empty.
+ * The format file is written last into a new directory, and is synced with it. While the format file is
+ * missing, a directory with nothing but the store's locks and temporary files counts as empty.
  */
 import type { Disk } from "#platform/disk.ts";
 import {

@@ -9,9 +9,9 @@
  * L2  The two newest checkpoints and all log after the older one are kept, so one damaged checkpoint
  *     loses nothing.
  *     In quiet times two are made, one after the other, as soon as they free more than an eighth of the
- *     state: what a busy time left of log goes within two compactions of its end. The older one is packed then.
- * L3  After a failed write or sync nothing is written to the log any more: what the disk holds then
- *     is only known by reading it anew, which is what the next open does.
+ *     state: the log of a busy time is removed within two compactions of its end. The older one is then packed.
+ * L3  After a failed write or sync nothing is written to the log any more: the content of the disk is then
+ *     known only by reading it again, which the next open does.
  */
 import { must } from "#base/assert.ts";
 import { sleep } from "#platform/clock.ts";
@@ -178,8 +178,8 @@ export class LocalEngine implements Engine {
   }
 
   /**
-   * What two checkpoints at `revision` would free: the log up to there, what the newest one has more, and the
-   * older one, which is packed then.
+   * Returns the number of bytes that two checkpoints at `revision` would free: the log up to there, the amount by which
+   * the newest checkpoint exceeds the state, and the older checkpoint, which is then packed.
    */
   #bytesToSpare(revision: number, stateBytes: number): number {
     const older = this.#packed.has(this.#checkpoints.at(-2) ?? 0) ? 0 : this.#olderCheckpointBytes;
@@ -363,8 +363,8 @@ export class LocalEngine implements Engine {
     const keep = this.#checkpoints.slice(-2);
     if (keep.length < 2) return;
     const oldest = keep[0] as number;
-    // Log first, oldest first: if this is cut short, the rest is still contiguous. A segment
-    // that begins at the checkpoint's revision may follow on leases granted after the checkpoint.
+    // Log first, oldest first: after an interruption the rest is still contiguous. A segment
+    // that begins at the checkpoint's revision may begin after leases that were granted after the checkpoint.
     while (this.#segments.length > 1 && (this.#segments[1] as SegmentInfo).revision < oldest) {
       const { number } = this.#segments[0] as SegmentInfo;
       await disk.remove(pathOf(this.#options.directory, { kind: "log", number }));

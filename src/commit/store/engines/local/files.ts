@@ -4,9 +4,9 @@
  *   FORMAT                        two lines of text: what this is, and the store's id
  *   log-0000000000000007          segment 7: a 4 KiB header, then records, then zeros
  *   checkpoint-0000000000012345   the state at revision 12345: a header, then records
- *   packed-0000000000012345       the same, compressed, for when the one after it is damaged (packed.ts)
- *   NEWEST                        the last segment that holds anything (newest.ts)
- *   ALARMS                        what the etcd API must remember (#etcd/alarm-file.ts)
+ *   packed-0000000000012345       the same, compressed, read when the one after it is damaged (packed.ts)
+ *   NEWEST                        the number of the last segment that holds records (newest.ts)
+ *   ALARMS                        the alarms that the etcd API must keep (#etcd/alarm-file.ts)
  *   *.tmp                         being written; removed at the next start
  *   LOCK*                         the host's directory lock
  */

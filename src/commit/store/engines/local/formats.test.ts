@@ -1,6 +1,6 @@
 /**
- * How a directory changes across formats and versions: each sentence of "How this changes" in
- * FORMAT.md. `--rewrite` as the last argument keeps a directory of the newest format, if none is kept.
+ * How a directory changes across formats and versions: one test for each sentence of "How this changes" in
+ * FORMAT.md. `--rewrite` as the last argument keeps a directory of the newest format, if none is kept yet.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";

@@ -1,5 +1,5 @@
 /**
- * Detects missing segments and a missing end of the log: later files show what should be there.
+ * Detects missing segments and a missing end of the log, by what later files say about earlier ones.
  * Each check throws a CorruptionError that names the file.
  */
 import { CorruptionError } from "../engine.ts";

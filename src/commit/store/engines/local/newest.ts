@@ -1,5 +1,5 @@
 /**
- * The number of the newest segment that holds records, in a file of its own: without it the loss of the
+ * Stores the number of the newest segment that holds records in a file of its own. Without this file the loss of the
  * log's last segments would go unnoticed. FORMAT.md describes the file.
  *
  * N1  It never names a segment without durable records: it is written after the segment's first batch.

@@ -1,15 +1,15 @@
 /**
- * Whether a commit holds the loop while it is written, or goes by way of the host's threads.
+ * Decides whether a commit holds the loop while it is written, or is written on the host's threads.
  *
- * One writer alone waits, for each commit, for a switch to a thread and a wake-up of the loop: on a
- * fast disk a third of its time. Writing at once saves both. With writers beside each other the
- * loop has better to do while the disk works.
+ * A single writer waits, for each commit, for a switch to a thread and a wake-up of the loop: on a
+ * fast disk a third of its time. Writing at once saves both. With several concurrent writers the
+ * loop has better work to do while the disk writes.
  *
- * P1  At once go only lone records, after `loneRun` batches in a row that were lone.
+ * P1  Only lone records are written at once, after `loneRun` batches in a row that were lone.
  * P2  Writes at once that took longer than `fastMs` hold the loop for at most a twentieth of all
- *     time: after one, the threads write for `restFactor` times as long, and then until they are
+ *     time: after one of them, the threads write for `restFactor` times as long, and then until they are
  *     fast again. So a disk that has become slow costs the loop one write.
- * What this cannot bound is that one write: a disk that stops answering during it stops the loop
+ * That one write cannot be bounded: a disk that stops answering during it stops the loop
  * until it answers. Nothing could be committed meanwhile, but reads and health checks wait too.
  */
 

@@ -3,8 +3,8 @@
  *
  *   PHSTPAK\n, then blocks: u32 bytes of the checkpoint file, u32 bytes packed, the packed bytes
  *
- * P1  It holds the checkpoint file byte for byte: header and records vouch for themselves.
- * P2  The plain file goes only after the packed one is durable under its name. While both are there
+ * P1  It holds the checkpoint file byte for byte: the checksums of header and records protect it.
+ * P2  The plain file is removed only after the packed one is durable under its name. While both exist,
  *     the plain one is read.
  * Blocks are packed one by one, so any part is read in the memory of two blocks.
  */

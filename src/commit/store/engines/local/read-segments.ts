@@ -2,7 +2,7 @@
  * Reads the segments of a store directory, record by record, in order. The torn end of the last segment is
  * cut off with a log line, and its last batch is written again.
  *
- * Holds  every segment but the last reaches exactly as far as the next one says.
+ * Holds  every segment except the last reaches exactly as far as the header of the next one says.
  */
 import type { DiskFile } from "#platform/disk.ts";
 import { RecordReader } from "../../record.ts";
@@ -113,8 +113,8 @@ export class SegmentsReader {
 
   /**
    * The last batch may be in the page cache only: its process died before the sync, or the sync
-   * failed - then the host may hold the pages for clean, and no further sync writes them. So it is
-   * written again before it is served. The batches before it were acknowledged, and are durable.
+   * failed. In the latter case the host may consider the pages clean, so that no further sync writes them. The batch is
+   * therefore written again before it is served. The batches before it were acknowledged, and are durable.
    */
   async #secureLastBatch(file: DiskFile, end: number): Promise<void> {
     const start = this.#lastBatch <= fileHeaderBytes ? 0 : this.#lastBatch;

@@ -1,9 +1,9 @@
 /**
- * Reads files of records in large blocks, believing nothing that its checksum does not vouch for, and
- * tells a torn tail from damage.
+ * Reads files of records in large blocks, trusts only bytes with a valid checksum, and
+ * distinguishes a torn tail from damage.
  *
- * A batch begins only once the one before it is durable. So what is wrong at offset X is the torn
- * end of the last, never acknowledged batch - unless some later record is whole and its batch began
+ * A batch begins only once the one before it is durable. So an error at offset X is the torn
+ * end of the last, never acknowledged batch, unless some later record is whole and its batch began
  * after X: then X was durable once, and is damaged.
  */
 import type { ReadableFile } from "#platform/disk.ts";

@@ -1,9 +1,9 @@
 /**
  * Recovery of a store directory: the newest whole checkpoint, then every segment after it, in order.
  *
- * Damage is never skipped over: a record that is wrong where a later batch is right, a segment that
- * is missing, or records that do not reach as far as the next segment says, is a CorruptionError
- * that names file and offset. Only the torn end of the last batch is cut off, with a log line.
+ * Damage is never skipped. A CorruptionError that names file and offset is thrown for a record that is wrong before a
+ * later right batch, for a missing segment, and for records that do not reach as far as the next segment says.
+ * Only the torn end of the last batch is cut off, with a log line.
  */
 import type { DiskFile } from "#platform/disk.ts";
 import type { ReplaySink } from "../engine.ts";

@@ -1,6 +1,6 @@
 /**
- * How much room the disk has left. Puts proceed by the result of the last check, so that none of them
- * waits for the disk; a put is refused only by a check of its own.
+ * Measures how much room the disk has left. Puts rely on the result of the last check, so that none of them
+ * waits for the disk; a put is refused only after a check of its own.
  *
  * R1  While puts are made, a check begins at least every `checkMs`, and after each eighth of the reserve
  *     that was written: a fast disk takes the whole reserve in less than a second.

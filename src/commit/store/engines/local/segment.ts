@@ -1,10 +1,10 @@
 /**
- * Segments: the file appended to, and the next one, made ready while this one fills.
+ * Segments: the file that is appended to, and the next one, which is prepared while this one fills.
  *
- * G1  A segment's header goes out in the same write as its first batch, so beginning one costs no
- *     extra sync. A file without a whole header was made ready, but no batch in it was acknowledged.
- * G2  A batch lies wholly in one segment. One that is larger than a segment gets its own.
- * G3  A file has its full length, durably, before a batch goes in; and while batches are small, the
+ * G1  A segment's header is written together with its first batch, so a new segment costs no
+ *     extra sync. A file without a whole header was prepared, but no batch in it was acknowledged.
+ * G2  A batch lies wholly in one segment. A batch larger than a segment gets a segment of its own.
+ * G3  A file has its full length, durably, before a batch is written to it. While batches are small, the
  *     blocks just ahead are filled with zeros in the background: a commit then changes no metadata,
  *     which saves a quarter of its time. Large batches do without: zeros would double the writing.
  */

@@ -1,6 +1,6 @@
 /**
- * A follower's cursor over the segments of an open log: reads durable records from disk, in pieces, on
- * demand. Nothing is kept for it, so a slow follower costs nothing; it gets `trimmed` once a checkpoint
+ * A follower's cursor over the segments of an open log: it reads durable records from disk, in pieces, on
+ * demand. No memory is kept for it, so a slow follower costs nothing. It gets `trimmed` once a checkpoint
  * has removed the records it needs next.
  *
  * T1  Only bytes before a segment's `end` are read: those have been acknowledged.
@@ -119,8 +119,8 @@ export class LocalTail implements Tail {
 }
 
 /**
- * Several segments may begin at `after` itself, since leases take no revision: the one before the
- * first of them may hold some. Undefined when that is no longer there.
+ * Returns the segment to start at. Several segments may begin at `after` itself, since leases take no revision: the
+ * one before the first of them may hold some. Undefined when that one is no longer there.
  */
 function firstSegment(segments: readonly SegmentInfo[], after: number): SegmentInfo | undefined {
   assert(segments.length > 0, "tail of a log that was never opened");

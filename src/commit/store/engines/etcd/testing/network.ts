@@ -1,7 +1,7 @@
 /**
- * The way between writers and a model cluster, one step at a time: a seed chooses which request arrives, which
- * answer comes back, and which timer fires next. Requests and answers are lost, late and doubled; a writer is
- * paused or crashes between any two of its steps. What a crashed writer sent may arrive yet.
+ * The network between writers and a model cluster, one step at a time: a seed chooses which request arrives, which
+ * answer comes back, and which timer fires next. Requests and answers are lost, delayed and duplicated; a writer is
+ * paused or crashes between any two of its steps. Requests of a crashed writer may still arrive.
  */
 import type { Clock } from "#platform/clock.ts";
 import { settle } from "#platform/testing/clock.ts";
