@@ -1,9 +1,9 @@
 /**
- * The FlowSchemas and PriorityLevelConfigurations every cluster starts with, as upstream's
- * (apiserver pkg/apis/flowcontrol/bootstrap), as data.
+ * The FlowSchemas and PriorityLevelConfigurations that every cluster starts with, as data. They are those of upstream
+ * (apiserver pkg/apis/flowcontrol/bootstrap).
  *
- * exempt and catch-all are mandatory: `isMandatory` ones are always put back as they are here; the
- * others only while their annotation apf.kubernetes.io/autoupdate-spec says "true".
+ * exempt and catch-all are mandatory: objects with `isMandatory` are always restored to the values here. The others are
+ * restored only while their annotation apf.kubernetes.io/autoupdate-spec is "true".
  */
 import type { AnyObject } from "#api/object.ts";
 

@@ -1,8 +1,9 @@
 /**
- * Lending of seats between levels: finds the fair fraction f such that every level gets f times its target,
+ * Divides the server's seats among the priority levels. Finds the fair fraction f: every level gets f times its target,
  * within its bounds, and all levels together get all seats.
  *
- * Out    whole seats per level; the sum may miss the total by rounding, at most half a seat per level.
+ * Out    whole seats per level. Because of rounding, the sum may differ from the total by at most half a seat per
+ *        level.
  * After  KEP-1040 borrowing; apiserver pkg/util/flowcontrol conc_alloc.go and updateBorrowingLocked.
  */
 
@@ -55,8 +56,8 @@ function allocation({ lower, upper, target }: Bounds, fraction: number): number 
 }
 
 /**
- * The allocations grow with the fraction, in straight pieces that bend where a level meets a bound:
- * find the piece that crosses `total`, then the crossing.
+ * The sum of the allocations grows with the fraction. It is piecewise linear: each piece ends where a level meets a
+ * bound. Finds the piece that crosses `total`, then the crossing.
  */
 function fairFraction(bounds: readonly Bounds[], total: number): number {
   const given = (fraction: number): number =>

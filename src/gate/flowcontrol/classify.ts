@@ -1,8 +1,8 @@
 /**
- * Which FlowSchema a request falls under, and which flow of it: lowest precedence wins, names break ties.
+ * Finds the FlowSchema of a request, and its flow within the schema. The lowest precedence wins; names break ties.
  *
- * Out    the schema, and the text that tells flows of one schema apart (user, namespace or nothing).
- * Cost   the rules about the user up to the first that matches; of a user seen for the first time, all subjects.
+ * Out    the schema, and the flow distinguisher: the user, the namespace or nothing.
+ * Cost   checks the rules about the user up to the first match. For a new user, checks the subjects of all rules.
  */
 import type {
   FlowSchema,
@@ -50,8 +50,8 @@ interface Candidate {
 }
 
 /**
- * Remembers the rules whose subjects a user is: they depend on nothing else of a request. The key is the user as an
- * object. Authenticators keep one per connection or token and never change it.
+ * Remembers for each user the rules with a subject that matches this user: subjects depend on nothing else of a
+ * request. The key is the user as an object. Authenticators keep one per connection or token and never change it.
  */
 export class Classifier {
   readonly #ordered: readonly FlowSchema[];

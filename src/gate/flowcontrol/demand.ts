@@ -1,8 +1,8 @@
 /**
- * How many seats a level would use if it had them: a value over time, summed up per period.
+ * Measures the seat demand of a level: how many seats it would use if it had them, over time, summed up per period.
  *
- * Out    the highest value, the time-weighted mean and deviation of a period, and a smoothed demand that
- *        rises at once and decays slowly (half-life five minutes at one period per ten seconds).
+ * Out    the highest value, the time-weighted mean and deviation of a period, and a smoothed demand. The smoothed
+ *        demand rises at once and decays slowly: its half-life is five minutes with a period of ten seconds.
  */
 import type { Clock } from "#platform/clock.ts";
 

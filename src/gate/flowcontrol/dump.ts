@@ -1,13 +1,14 @@
 /**
- * The debug pages of priority and fairness: one row per level, per queue, per request; upstream's columns and forms.
+ * Writes the debug pages of priority and fairness: one row per level, per queue or per request, in upstream's columns
+ * and formats.
  *
- * In     what a gate holds (`Gate.dump`), and both times of the clock. Out: lines of cells, aligned, each but the last
- *        with a comma at its end.
+ * In     the content of a gate (`Gate.dump`), and both times of the clock. Out: lines of aligned cells; each cell but
+ *        the last ends with a comma.
  * After  apiserver pkg/util/flowcontrol/apf_controller_debug.go; Go's text/tabwriter with cells of 8 at least.
- * Differs  upstream shows requests whose time to wait ran out as cancelled, and TimedoutRequests is 0 there. Here each
- *        has its own count. All three pages sort their rows by the name of the level. Control characters of names and
- *        paths are escaped: a client cannot add a row.
- * Cost   a row per request: 0.4 µs to make; at most queues x queue length waiting.
+ * Differs  upstream counts requests whose waiting time ran out as cancelled, and its TimedoutRequests is 0. Here the
+ *        two have separate counts. The rows of all three pages are sorted by the level's name. Control characters of
+ *        names and paths are escaped: a client cannot add a row.
+ * Cost   0.4 µs per row, one row per request; at most queues x queue length waiting requests.
  */
 import type { QueueDump, Seating } from "./fair-queue.ts";
 import type { LevelDump } from "./gate.ts";

@@ -1,8 +1,9 @@
 /**
- * What a request was at the gate, for those who ask and may know: `level=workload-low; schema=service-accounts; ...`.
+ * Explains how the gate treated a request, for callers with the right to see it. Example: `level=workload-low;
+ * schema=service-accounts; ...`.
  *
- * Form   `name=value` joined by `; `, names and values in a closed alphabet: values are percent-encoded, so a name of
- *        an object or user can neither end a header nor look like another part.
+ * Form   `name=value` joined by `; `, with a closed alphabet. Values are percent-encoded, so the name of an object or
+ *        user can neither end a header nor look like another part.
  */
 export interface GateExplanation {
   readonly level: string;

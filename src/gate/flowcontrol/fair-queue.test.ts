@@ -225,8 +225,9 @@ test("on random traces seats taken never exceed seats given, and all are served"
 const backlogLength = 300;
 
 /**
- * Flows that always have works waiting, each in a queue of its own; their works last as long as `duration`
- * says. @returns seat-seconds served per flow.
+ * Simulates flows that always have waiting works, each flow in a queue of its own. `duration` gives the length of each
+ * work.
+ * @returns seat-seconds served per flow.
  */
 function backlog(
   flows: number,

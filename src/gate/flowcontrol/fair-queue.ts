@@ -2,20 +2,24 @@
  * Fair queuing for server requests: decides which waiting request gets the next free seats.
  *
  * In     works with a width in seats and the hash of their flow. Out: seated now, waiting, or rejected.
- * Holds  seats taken <= seats given, except that a work wider than all seats runs when it runs alone, and what is lent;
- *        works of one queue are seated in order; no work waits while the one whose turn it is fits.
- * Lent   seats of works at rest (they wait for a turn of the loop, for their client, or another program) are lent to small
- *        works: these would wait for all that rests, and take next to nothing. Lent seats keep no other work from its own.
- * Time   virtual time R advances by min(seats given, seats wanted) / queues in use per second of real time.
- *        A queue's next work is charged G seconds per seat when it is seated (G: a guess of 3 ms), and the
- *        difference when its duration is known. The queue whose next work would finish first in virtual time
- *        is served. No queue's start lies before the arrival of its oldest work, so none saves up credit.
- * Bound  of two queues that always have that much waiting, neither gets ahead of the other by more seat-seconds
- *        than `seats given` works of the longest kind: what can be under way, not yet charged in full. A queue
- *        with less waiting may fall behind by more, because it cannot be served before its works arrive.
+ * Holds  seats taken <= seats given, with two exceptions: lent seats, and a work wider than all seats, which runs
+ *        alone. Works of one queue are seated in order. No work waits while the next one in order fits.
+ * Lent   a work at rest waits for a turn of the event loop, for its client or for another program. Its seats are lent
+ *        to small works, which need very little time and would otherwise wait for the works at rest. Lent seats are not
+ *        counted when other works are seated.
+ * Time   virtual time R advances by min(seats given, seats wanted) / queues in use per second of real time. A work is
+ *        charged G seconds per seat when it is seated (G: an estimate of 3 ms), and the difference when its duration is
+ *        known. The queue whose next work would finish first in virtual time is served next. A queue's start is never
+ *        before the arrival of its oldest work, so an idle queue saves up no credit.
+ * Bound  two queues that always have enough waiting works stay close: neither gets ahead of the other by more
+ *        seat-seconds than `seats given` works of the longest duration, because this many can run without being charged
+ *        in full. A queue with fewer waiting works may fall behind by more: it cannot be served before its works
+ *        arrive.
  * After  apiserver pkg/util/flowcontrol/fairqueuing/queueset; McKenney/Nagle fair queuing.
- * Differs a full queue rejects although seats are free when its head is too wide: upstream would let it grow.
- * Cost   seating O(queues); everything else O(1), a cancellation O(queue length). R starts anew when idle.
+ * Differs a full queue rejects even if seats are free, when its head is too wide for them. Upstream would let the queue
+ *         grow.
+ * Cost   seating O(queues); a cancellation O(queue length); everything else O(1). R restarts at zero when the queues
+ *        are idle.
  */
 import { assert } from "#base/assert.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -228,9 +232,10 @@ export class FairQueue {
   }
 
   /**
-   * A seated work takes nothing of the server until it goes on, or finishes. One that has a lent seat may lend it on
-   * while it waits for somebody outside, for how long is not ours to say: hundreds of bodies that come drop by drop would
-   * have all seats, and all that these lend.
+   * Call when a seated work needs nothing of the server until `goOn` or its end: its seats may be lent meanwhile. A
+   * work on a lent seat lends it on only while it waits for a client or another program, since the server has no
+   * control over that time: otherwise hundreds of bodies that arrive drop by drop would hold all seats, and all lent
+   * ones.
    */
   rest(seating: Seating, waitsFor: WaitsFor): void {
     if (seating.state !== "seated" || seating.isAtRest) return;

@@ -1,12 +1,12 @@
 /**
- * The gate of the server's chain: classifies a request, finds it a seat, makes it wait or turns it away.
+ * The gate of the server's chain: classifies a request, then gives it a seat, makes it wait or rejects it.
  *
- * In     FlowSchemas and PriorityLevelConfigurations through Lookup (the bootstrap ones until there are any),
- *        and the facts of each request. Out: a seat to be released, or 429 with how long to stay away.
- * Holds  a request that waits leaves by exactly one of: a seat, its time limit, its client gone.
- * Time   every `borrowMs` seats are shared anew between levels by their demand (borrowing.ts).
- * Bounds per level queues x queue length waiting; `queueWaitMs` of waiting.
- * Skips  long-running requests other than watches: their handlers hold nothing of the server.
+ * In     FlowSchemas and PriorityLevelConfigurations through Lookup (the bootstrap ones until any exist), and the facts
+ *        of each request. Out: a seat that must be released, or 429 with Retry-After.
+ * Holds  a waiting request leaves in exactly one way: it gets a seat, its time limit passes, or its client disconnects.
+ * Time   every `borrowMs`, seats are divided again among the levels by their demand (borrowing.ts).
+ * Bounds queues x queue length waiting requests per level; each waits at most `queueWaitMs`.
+ * Skips  long-running requests other than watches: their handlers use none of the server's capacity.
  */
 import type { FlowSchema, PriorityLevelConfiguration } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";

@@ -1,7 +1,7 @@
 /**
- * One priority level: its seats, its queue, its demand, and how long it tells refused clients to wait.
+ * One priority level: its seats, its queue, its demand, and the Retry-After that it gives to rejected clients.
  *
- * Holds  min <= nominal <= max; seats given are decided for all levels together (borrowing.ts).
+ * Holds  min <= nominal <= max; the current number of seats is computed for all levels together (borrowing.ts).
  */
 import type { PriorityLevelConfiguration } from "#api/gen/types.ts";
 import { must } from "#base/assert.ts";
@@ -28,8 +28,9 @@ export type RejectReason =
 const watchesMaxAnnotation = "flowcontrol.pilothouse.dev/watches-max";
 
 /**
- * Of a level's seats, for answers of one flow on their way. How long these take is its readers' choice, and virtual time
- * is charged only when they are over: with all of the seats a flow could keep the others waiting meanwhile.
+ * Maximum share of a level's seats for answers of one flow that are being sent. Their readers decide how long that
+ * takes, and virtual time is charged only at the end: a flow with all of the seats could make the other flows wait
+ * meanwhile.
  */
 const lingeringShare = 1 / 2;
 
@@ -167,9 +168,9 @@ export class Level {
   }
 
   /**
-   * Whether a work whose answer is on its way may keep its seats: one of each flow may, and as many as take half of the
-   * level. While readers of its flow stand still, only as many as it leaves free: they take no level from the others,
-   * however many they are. Ended with `leave`.
+   * Whether a work whose answer is being sent may keep its seats. The first work of a flow may; others may while the
+   * flow keeps at most half of the level. While readers of the flow are stalled, another work may only within the
+   * level's free seats: stalled readers, however many, cannot take the level from other flows. Ended with `leave`.
    */
   linger(flow: string, seats: number): boolean {
     if (this.isExempt) return false;

@@ -1,8 +1,8 @@
 /**
- * Priority and fairness as metrics, by upstream's names, labels and buckets.
+ * Metrics of priority and fairness, with upstream's names, labels and buckets.
  *
- * Cost   a request costs a look-up of its level and schema, and additions.
- * Not    upstream's virtual times (current_r, s bounds) and demand statistics: the fair queue here keeps none of them.
+ * Cost   per request one look-up of its level and schema, and additions.
+ * Not    upstream's virtual times (current_r, s bounds) and demand statistics: this fair queue does not keep them.
  */
 import type {
   Counter,

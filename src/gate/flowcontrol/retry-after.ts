@@ -1,6 +1,6 @@
 /**
- * The Retry-After value of refused requests: doubles while a level keeps refusing, shrinks by one second
- * when refusals stop; 1 to 32 seconds (apiserver dropped_requests_tracker.go).
+ * The Retry-After value for rejected requests: 1 to 32 seconds. It doubles while a level keeps rejecting and shrinks by
+ * one second when rejections stop (apiserver dropped_requests_tracker.go).
  */
 const secondsMax = 32;
 

@@ -1,8 +1,8 @@
 /**
- * One gate's share of numbers that several gates hold together: the threads that serve one port.
+ * Computes one gate's share of a number that several gates divide among them: one gate per thread that serves the port.
  *
- * Holds  the shares of all gates add up to the number, each is the whole divided by the gates, rounded down or up. Which
- *        gates get the rest differs by `name`, so that no gate has the rest of every level.
+ * Holds  the shares of all gates add up to the number. Each share is the number divided by the count of gates, rounded
+ *        down or up. `name` selects the gates that round up, so that no gate gets the remainder of every level.
  */
 export interface Share {
   /** Index of the gate, from 0. The share of a gate from index `count` on is 0. */

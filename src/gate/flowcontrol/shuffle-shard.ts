@@ -1,9 +1,9 @@
 /**
- * Shuffle sharding: a flow is dealt a hand of distinct queues, so that two flows rarely share all of theirs.
+ * Shuffle sharding: assigns a hand of distinct queues to a flow, so that two flows rarely have the same hand.
  *
  * In     64 bits of hash as two 32-bit halves. Out: `handSize` distinct numbers below `deckSize`.
- * How    the hash is divided by a deck that shrinks by one card each time; each remainder is a position
- *        among the cards left (apiserver pkg/util/shufflesharding).
+ * How    the hash is divided by the size of a deck that shrinks by one card each time. Each remainder is a position
+ *        among the remaining cards (apiserver pkg/util/shufflesharding).
  * Bounds deckSize <= 2^20, so that every step is exact in a double.
  */
 import { assert } from "#base/assert.ts";

@@ -1,9 +1,10 @@
 /**
- * How many open watches may see a write: of its resource everywhere, in its namespace, or of its name.
+ * Counts the open watches that may see a write: those of its resource in all namespaces, in its namespace, or of its
+ * name.
  *
- * Holds  a count per place that has an open watch; no other entries.
- * After  apiserver pkg/util/flowcontrol/watch_tracker.go: watches of the pods of one node count for no write, because
- *        an index finds the one that a write concerns.
+ * Holds  one count per scope with an open watch; no other entries.
+ * After  apiserver pkg/util/flowcontrol/watch_tracker.go: watches of the pods of one node are not counted, because an
+ *        index finds the one that a write concerns.
  */
 import type { FlowFacts } from "./classify.ts";
 

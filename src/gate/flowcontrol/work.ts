@@ -1,12 +1,12 @@
 /**
- * How many seats a request takes: one; more for large lists; and for writes that many watchers see, extra
- * seats for a while after the answer.
+ * Computes the number of seats of a request: one by default, more for large lists. Writes that many watchers see keep
+ * extra seats for a while after the answer.
  *
- * Numbers  100 KB of list per seat, lists from cache 10 seats at most (1 MB is as much as one core
- *          serialises at a time); a watch that begins with the state is a list.
- *          (apiserver pkg/util/flowcontrol/request)
- *          A hundred watchers per seat held 5 ms, from a hundred on: 50 us each, twice what a delivery costs here on
- *          an HTTP/2 connection of its own with TLS. Upstream reckons with ten times as much.
+ * Numbers  100 KB of list per seat. A list from the cache takes at most 10 seats (1 MB is as much as one core
+ *          serialises at a time). A watch that starts with the initial state counts as a list. (apiserver
+ *          pkg/util/flowcontrol/request) From a hundred watchers on: one seat for 5 ms per hundred watchers. That is 50
+ *          us per watcher, twice the cost of a delivery here on a separate HTTP/2 connection with TLS. Upstream assumes
+ *          ten times as much.
  */
 import type { FlowFacts } from "./classify.ts";
 import { oneSeat, type WorkSize } from "./work-size.ts";
