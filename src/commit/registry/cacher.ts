@@ -1,9 +1,10 @@
 /**
- * From the store to the caches: one watch over everything the registry owns, dispatched to the
+ * Feeds the caches from the store: one watch over everything the registry owns, dispatched to the
  * caches in one synchronous pass, so that an event is decoded and encoded once for all readers.
  *
  * Invariant: after `deliver` returns, every cache holds every revision up to `freshness.revision`.
- * Few watchers are served by then too; a crowd as the delivery policy says (watch/delivery-scheduler.ts).
+ * By then a small number of watchers is served too; the delivery policy decides when a crowd is served
+ * (watch/delivery-scheduler.ts).
  * A cache is made when its resource is first written or read; unused resources cost nothing.
  * The sink never refuses: what it keeps is bounded by the caches' rings.
  */

@@ -1,8 +1,8 @@
 /**
- * Compaction: four times a period the store forgets what was history already a period ago, so at least
- * one period of history is there at any time, and at most a quarter more.
+ * Compaction: four times per period the store is compacted up to the revision that was the head one period ago.
+ * At least one period of history is therefore available at any time, and at most a quarter more.
  *
- * Why not once a period: up to two periods would be kept, and what a busy time left would be forgotten
+ * Why not once per period: up to two periods would be kept, and the history of a busy time would be removed
  * five minutes later.
  */
 import type { Clock, Timer } from "#platform/clock.ts";

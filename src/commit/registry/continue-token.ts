@@ -1,9 +1,9 @@
 /**
- * Continue tokens, upstream's form: unpadded base64url of {"v":"meta.k8s.io/v1","rv":N,"start":K}.
+ * Continue tokens in upstream's form: unpadded base64url of {"v":"meta.k8s.io/v1","rv":N,"start":K}.
  *
- * `start` is the first key not yet served, within the listed prefix; on the wire it has a slash before
- * it, as a stock server's, and is read with and without. rv -1 means "go on at the
- * latest revision": what a client gets with the 410 of an expired token.
+ * `start` is the first key not yet served, within the listed prefix. Tokens carry it with a leading slash, like a
+ * stock server's; it is read with and without the slash. rv -1 means "continue at the
+ * latest revision": a client gets such a token with the 410 for an expired token.
  */
 import { badRequest } from "#api/status.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Create, as upstream's generic registry: metadata, strategy, validation, admission, then a put that
- * holds only if nothing is there.
+ * Create, as in upstream's generic registry: metadata, strategy, validation, admission, then a put that
+ * succeeds only if the key does not exist.
  */
 import type { AnyObject } from "#api/object.ts";
 import { qualifiedResource } from "#api/object.ts";

@@ -1,15 +1,15 @@
 /**
- * Delete, as upstream's generic registry. One look at the object decides what happens:
+ * Delete, as in upstream's generic registry. The state of the object decides what happens:
  *
  *   plan     when                                                     effect
- *   wait     already going, and nothing asked for makes it faster     none: answer "pending"
+ *   wait     deletion has begun, and the request does not speed it up none: answer "pending"
  *   mark     grace or finalizers keep it                              deletionTimestamp, finalizers
- *   finish   of a kind with grace, and it gets none                   mark, then remove: two revisions
- *   remove   nothing keeps it (any more)                              the key goes
+ *   finish   its kind has grace, and the grace period is zero         mark, then remove: two revisions
+ *   remove   nothing keeps it (any more)                              the key is deleted
  *
  * Holds  a watcher of pods sees a pod marked before it is gone, and its last state says that it was deleted:
- *        controllers tell by deletionTimestamp why a pod went. Between the two steps others may write; what was
- *        marked is removed all the same, and one that somebody else removed meanwhile is removed.
+ *        controllers tell by deletionTimestamp why a pod went. Between the two steps other writes are possible; the
+ *        marked object is removed all the same, and one that another writer removed meanwhile counts as removed.
  */
 import { isNamespaceResource, type AnyObject, type ObjectMeta } from "#api/object.ts";
 import type { FieldError } from "#api/status.ts";

@@ -1,6 +1,6 @@
 /**
- * Leases for objects that vanish by themselves: one lease is shared by what is written within a
- * window, so a flood of events costs the store one lease a minute and not one each.
+ * Leases for objects that expire by themselves: all objects written within one window share
+ * one lease, so a flood of events costs the store one lease per minute and not one each.
  *
  * An object lives at least `ttlSeconds` and at most the window longer.
  */

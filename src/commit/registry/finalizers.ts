@@ -1,6 +1,6 @@
 /**
- * What holds an object back from going: metadata.finalizers, and of namespaces spec.finalizers too;
- * and what a delete's propagation policy does to them.
+ * The finalizers that delay the removal of an object: metadata.finalizers, and for namespaces spec.finalizers too;
+ * and the effect of a delete's propagation policy on them.
  */
 import { isNamespaceResource, type AnyObject, type ObjectMeta } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
@@ -22,8 +22,8 @@ export function isHeld(info: ResourceInfo, object: AnyObject): boolean {
 }
 
 /**
- * The finalizers after a delete with `options`: what the client said overrides a finalizer that is
- * there, which overrides the kind's default.
+ * Returns the finalizers after a delete with `options`: the client's choice overrides an existing
+ * finalizer, which overrides the kind's default.
  */
 export function finalizersForDelete(
   metadata: ObjectMeta,

@@ -1,9 +1,9 @@
 /**
- * The caches' revision, and waiting until they reach one.
+ * The caches' revision, and waiting until they reach a given one.
  *
- * A read that names a revision not seen yet waits up to `waitMs`, then is refused with 504 and the
- * cause clients look for. A write waits for its own revision without limit: the store has it, so the
- * caches will get it. In one process both usually have it already, and no wait happens.
+ * A read that names a revision the caches have not reached waits up to `waitMs`, then is refused with 504 and the
+ * cause that clients look for. A write waits for its own revision without limit: the store has it, so the
+ * caches will get it. In one process both usually have it already, and there is no wait.
  */
 import type { Clock } from "#platform/clock.ts";
 import { failure } from "#api/status.ts";
@@ -47,8 +47,8 @@ export class Freshness {
   }
 
   /**
-   * The caches hold what any writer of the storage had committed when this was called. Rejects with 504 when
-   * they do not get there in time. Undefined: nobody else writes there, so they do already.
+   * Resolves once the caches hold everything that any writer of the storage had committed when this was called. Rejects
+   * with 504 when that takes too long. Undefined: the storage has no other writers, so the caches hold it already.
    */
   latest(store: Store): Promise<void> | undefined {
     return store.latest?.().then((revision) => this.atLeast(revision));

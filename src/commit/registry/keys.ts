@@ -1,12 +1,12 @@
 /**
- * Objects and keys.
+ * Maps objects to keys of the store.
  *
  *   /registry/<group>/<resource>/<namespace>/<name>     namespaced
  *   /registry/<group>/<resource>/<name>                 cluster-scoped
  *
- * `core` stands for the empty group (real groups of later kinds have dots). Byte order of keys is
- * the order of lists: by `namespace/name` as one text, as upstream. Names beyond ASCII stand as
- * UTF-8 bytes. What follows the resource is the key *within* the resource, which caches use.
+ * `core` stands for the empty group (real groups of later kinds have dots). The byte order of keys is
+ * the order of lists: by `namespace/name` as one text, as upstream. Names beyond ASCII are
+ * UTF-8 bytes. The part after the resource is the key *within* the resource, which caches use.
  */
 import type { GroupResource } from "#api/object.ts";
 import type { Key } from "#store/store.ts";

@@ -1,5 +1,5 @@
 /**
- * List: which snapshot is meant, and one page of it.
+ * List: chooses the snapshot, and returns one page of it.
  *
  *   match        | version unset | "0"                    | N
  *   (none)       | most recent   | any; limit ignored     | at least N
@@ -8,9 +8,9 @@
  *   Exact        | 422           | 422                    | exactly N, 410 when it is gone
  *
  * In one process the cache is the most recent state, so "any" and "most recent" are the same read.
- * A page that leaves something over pins its snapshot; the next page finds it by the token's
- * revision, or the cache winds the present back, or the store reads that revision again.
- * Cost: the keys looked at, in turns of the loop; objects are parsed only for selectors.
+ * A page that does not end the list pins its snapshot. The next page finds it by the token's
+ * revision; otherwise the cache undoes its newer events, or the store reads that revision again.
+ * Cost: the keys visited, in turns of the loop; objects are parsed only for selectors.
  */
 import type { FieldError } from "#api/status.ts";
 import { badRequest, expiredError, invalid } from "#api/status.ts";
@@ -113,8 +113,8 @@ function cachedSnapshot(
 const storePageKeys = 2_048;
 
 /**
- * Older than the ring, younger than compaction, which may overtake it between two turns of the loop. The whole
- * resource: the snapshot may be pinned.
+ * Reads a snapshot that is older than the ring and younger than compaction, which may overtake it between two turns of
+ * the loop. It reads the whole resource, because the snapshot may be pinned.
  */
 async function snapshotFromStore(
   context: ResourceStorage,

@@ -1,6 +1,6 @@
 /**
- * Which API servers serve one storage: an Endpoints object per address under a lease of 15 seconds. No served kind: a stock
- * etcd knows the keys as `/registry/masterleases/<ip>`.
+ * Registers the API servers that serve one storage: an Endpoints object per address under a lease of 15 seconds. It is
+ * no served kind: a stock etcd has the keys as `/registry/masterleases/<ip>`.
  *
  * After  k/k pkg/controlplane/reconcilers/lease.go.
  */

@@ -1,9 +1,10 @@
 /**
- * Node ports of all servers over one storage: upstream's RangeAllocation `servicenodeports`, changed by optimistic
- * transactions. No served kind: it has a key of its own, which a stock etcd knows as `/registry/ranges/servicenodeports`.
+ * Allocates node ports for all servers over one storage: upstream's RangeAllocation `servicenodeports`, changed by
+ * optimistic transactions. It is no served kind: it has a key of its own, in a stock etcd
+ * `/registry/ranges/servicenodeports`.
  *
  * Holds  a change is made on the stored set and stored only if that is still the stored one.
- * Cost   changes that are asked for while a write is under way go into the next one together.
+ * Cost   changes that are requested while a write is under way go into the next write together.
  * Fails  without a readable set of this server's range nothing is allocated (500), until `repair` has written it.
  * After  k/k pkg/registry/core/service/allocator/storage.
  */

@@ -1,9 +1,9 @@
 /**
- * The registry's door: opens the caches over a store and hands out one ResourceStore per served
- * resource. Resources need no registration: each resource in the store has a cache, and any other gets one
- * when first read, custom resources included.
+ * The registry's interface: opens the caches over a store and hands out one ResourceStore per served
+ * resource. Resources need no registration: each resource in the store has a cache, and any other resource, including
+ * custom ones, gets a cache when it is first read.
  *
- * Start costs one range over the store and parses nothing. Timers: watch.bookmark, store.compact,
+ * A start costs one range over the store and parses nothing. Timers: watch.bookmark, store.compact,
  * registry.wait.
  */
 import type { GroupResource, AnyObject } from "#api/object.ts";
@@ -101,7 +101,7 @@ export interface OpenRegistry extends Registry {
   cores(): Iterable<ResourceCore>;
   /**
    * Calls `changed` with the keys that changed, in the turn in which the caches applied the change and
-   * before any watcher or writer hears of it. "all": everything may have.
+   * before any watcher or writer learns of it. "all": any key may have changed.
    */
   follow(resource: GroupResource, changed: ChangeListener): void;
   /** Calls `released` after each write of this server that changed or removed an object, before the write is answered. */

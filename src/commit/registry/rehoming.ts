@@ -1,10 +1,10 @@
 /**
- * After a compaction: what the caches keep for longer than the store keeps history lets go of the
- * blocks it lay in, so that memory follows what is live and not what once lay beside it.
+ * Moves values of the caches out of old store blocks after a compaction. Values that the caches keep for longer than
+ * the store keeps history would pin the blocks they lie in; memory would then follow dead data instead of live data.
  *
  * Why    a value handed out is a view of a block of the store (`store/slabs.ts`). The cleaner empties
  *        blocks that are mostly dead, but one old object, one event of a quiet resource or one parsed
- *        object kept for a next reader would hold a whole block each.
+ *        object kept for a later reader would hold a whole block each.
  * Cost   a get per object that is older than the compaction, in steps with turns of the loop between.
  * Bounds until the next pass, blocks of at most two periods of history are held.
  */

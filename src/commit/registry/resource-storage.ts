@@ -100,9 +100,9 @@ export type Written =
   | { readonly kind: "conflict"; readonly actual: SharedObject | undefined };
 
 /**
- * Stores `object` at `key` if the key still is at revision `expected` (0: not there), and resolves
+ * Stores `object` at `key` if the key is still at revision `expected` (0: absent), and resolves
  * when the cache holds it. An object too large for the store gets a second try without its
- * managedFields, as upstream. `bytes` are the object's, where the caller has them.
+ * managedFields, as upstream. `bytes`: the object's encoding, if the caller has it.
  */
 export async function putObject(
   context: ResourceStorage,

@@ -1,9 +1,9 @@
 /**
- * The registry's door: objects of one stored resource, above keys and revisions, below HTTP.
+ * The registry's interface to objects of one stored resource, above keys and revisions, below HTTP.
  *
- * A write names the revision it read; a read is at least as new as it was asked to be. A write
+ * A write names the revision it read; a read is at least as new as its caller requested. A write
  * resolves only after the cache holds it, so a client that got the answer can read it back everywhere.
- * Expected refusals leave as ApiError (`#api/status.ts`): not found, conflict, expired, too large
+ * Expected refusals are thrown as ApiError (`#api/status.ts`): not found, conflict, expired, too large
  * resource version (504 + cause ResourceVersionTooLarge), invalid.
  */
 import type { Pace } from "#platform/pace.ts";
@@ -47,8 +47,8 @@ export interface UpdateOptions extends WriteOptions {
 
 /**
  * Makes the wanted object from the current one (frozen, resourceVersion set), or throws ApiError.
- * Called again with a newer `current` when another write came between - unless the object it
- * returned carries a resourceVersion of its own, which then must match or the update is a 409.
+ * Called again with a newer `current` when another write came first. Exception: if the returned object
+ * carries a resourceVersion of its own, that must match, or the update is a 409.
  */
 export type Transform = (current: AnyObject | undefined) => AnyObject | Promise<AnyObject>;
 
@@ -146,14 +146,14 @@ export interface ResourceStore {
 }
 
 /**
- * What the store of a custom resource gets from its definition. Its callers work in the version of
- * `info`; `codec` stands between that and the version that is stored.
+ * Rules that the definition of a custom resource gives to its store. Callers work in the version of
+ * `info`; `codec` converts between that version and the stored one.
  */
 export interface ResourceRules {
   readonly strategy: Strategy;
   /**
-   * Called in the turn in which a write goes to the store. Throws ApiError when the definition the write
-   * was made under has changed. What it returns is called with the write's revision, 0 when it failed.
+   * Called in the turn in which a write goes to the store. Throws ApiError when the definition that the write
+   * is based on has changed. The returned function is called with the write's revision, 0 when the write failed.
    */
   readonly beginWrite: (isCreation: boolean) => (revision: number) => void;
   readonly codec: StorageCodec;

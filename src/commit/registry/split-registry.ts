@@ -1,8 +1,8 @@
 /**
- * One registry of several: some resources live in stores of their own, with revisions of their own.
+ * Combines several registries into one: some resources live in stores of their own, with revisions of their own.
  *
- * Holds  a resource is looked for in one registry only, so its resourceVersions are of one store. Between
- *        resources of two stores there is no order, which Kubernetes never promises.
+ * Holds  each resource is looked up in one registry only, so its resourceVersions come from one store. Resources of
+ *        two stores have no common order, which Kubernetes never promises.
  */
 import type { GroupResource } from "#api/object.ts";
 import type { OpenRegistry } from "./registry.ts";

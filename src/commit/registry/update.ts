@@ -1,6 +1,6 @@
 /**
- * Update, as upstream's generic registry: read, transform, check, compare and swap, and again when
- * someone else was faster - unless the caller named the version it means.
+ * Update, as in upstream's generic registry: read, transform, check, compare and swap. Repeats when
+ * another write was faster, unless the caller named the expected version.
  *
  *   current --transform--> next --strategy, validation, admission--> same as current: done, no write
  *                                                                    last finalizer gone: delete
@@ -250,7 +250,7 @@ function isReleased(context: ResourceStorage, next: AnyObject, old: AnyObject): 
 }
 
 /**
- * `next`, but with the old managedFields when only their times differ: field management stamps a time
+ * Returns `next` with the old managedFields when only their times differ: field management sets a time
  * on writes that then turn out to change nothing.
  */
 function withOldTimes(next: AnyObject, old: AnyObject): AnyObject {

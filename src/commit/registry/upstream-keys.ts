@@ -1,8 +1,8 @@
 /**
- * Where kube-apiserver keeps an object: its texts name the key, and a stock etcd is read by it.
+ * The keys under which kube-apiserver stores objects: its messages name the key, and a stock etcd is read by it.
  *
- * The folder is the resource's name, whatever its group, but for those below and for groups that are not
- * built in: `<group>/<resource>`.
+ * The folder is the resource's name, whatever its group, except for the resources listed below and for groups that are
+ * not built in: `<group>/<resource>`.
  * After  k/k pkg/kubeapiserver/default_storage_factory_builder.go, SpecialDefaultResourcePrefixes.
  */
 import type { ResourceInfo } from "#api/schema/resource-info.ts";

@@ -1,6 +1,6 @@
 /**
  * Whole registry, real store, virtual time: concurrent writers, slow watchers, tiny rings, restarts and
- * compaction. A watcher can rebuild the state event by event, or gets 410.
+ * compaction. A watcher can rebuild the state from its events, or gets 410.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
