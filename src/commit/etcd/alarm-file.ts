@@ -1,6 +1,7 @@
 /**
- * The alarms of a store directory, in its file ALARMS: a line that says what it is, then one line an
- * alarm. Written beside, synced and renamed, so it is always one of the two. No file, no alarms.
+ * The alarms of a store directory, in its file ALARMS: a line that identifies the format, then one line per
+ * alarm. It is written to a temporary file, synced and renamed, so it is always either the old or the new one.
+ * A missing file means no alarms.
  */
 import { Buffer } from "node:buffer";
 import type { Disk } from "#platform/disk.ts";

@@ -1,9 +1,9 @@
 /**
- * Alarms. NOSPACE is raised by the first write that found no room, and from then on puts are
- * refused, so that the operator's deletes and compaction get through; CORRUPT refuses every write.
- * Both until they are disarmed, over restarts too where there is a memory.
+ * Alarms. NOSPACE is raised by the first write that found no room. From then on puts are
+ * refused, so that the operator's deletes and compaction get through. CORRUPT refuses every write.
+ * Both last until they are disarmed; with a memory they also last over restarts.
  *
- * Holds  what `settled` has waited for is in the memory.
+ * Holds  after `settled` the memory holds every change made before the call.
  */
 import type { Log } from "#platform/log.ts";
 import { AlarmType } from "#wire/etcd-messages.ts";

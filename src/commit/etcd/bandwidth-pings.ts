@@ -1,14 +1,14 @@
 /**
  * The pings by which grpc-go measures a connection's bandwidth, answered only when that is useful.
  *
- * A client sends one with the first data it gets after the last was answered: with each answer of a
- * unary call, when that is answered at once. That is a write and a read more for either side, a third
+ * A client sends one with the first data it gets after the last ping was answered. If pings are answered at once, that
+ * is one with each answer of a unary call: one more write and one more read for either side, a third
  * of what a small put costs both. All other pings (keepalive, health) are answered at once.
  *
  * Holds  an answer is sent once `heldBytes` were sent since the last one, or after `heldMs`, whichever is
  *        first: a client that receives much data measures, and widens its windows, as usual.
- * Source the payload and the way of measuring: internal/transport/bdp_estimator.go of grpc-go. Why RFC
- *        9113, 6.7 (answers should not wait) is not followed to the letter: docs/adr/0012.
+ * Source the payload and the measurement: internal/transport/bdp_estimator.go of grpc-go. docs/adr/0012 explains why
+ *        RFC 9113, 6.7 (answers should not wait) is not followed to the letter.
  */
 import type { Clock, Timer } from "#platform/clock.ts";
 

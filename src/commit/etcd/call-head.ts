@@ -1,6 +1,6 @@
 /**
- * What a stream's header block says about the call, before any message: whether it is one, in which
- * encoding its messages come, how long its client will wait. Refusals in the words of grpc-go.
+ * Reads a call's head from the header block of its stream, before any message: whether it is a call, the
+ * encoding of its messages, and how long its client will wait. Refusals use the words of grpc-go.
  */
 import { ownEntry } from "#base/own.ts";
 import { Code, GrpcError } from "#wire/grpc.ts";

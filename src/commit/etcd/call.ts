@@ -1,6 +1,6 @@
 /**
  * A call as the services see it, independent of the transport: unary methods are functions from message
- * to message, streams are a pair of ends.
+ * to message; streams are pairs of ends.
  */
 import type { Input, Message } from "#wire/etcd-codec.ts";
 import { Code, framed, GrpcError, prefixBytes } from "#wire/grpc.ts";
@@ -65,9 +65,9 @@ export function stream(open: (call: ServerStream) => StreamEnd): Method {
 }
 
 /**
- * One request, many answers: `answer` is called with the first message, and returns what to call when
- * the stream is over. As etcd 3.6's grpc-go: further messages are dropped; a stream that ends without any
- * message gets an error.
+ * A method with one request and many answers: `answer` is called with the first message, and returns the function to
+ * call when the stream is over. As in etcd 3.6's grpc-go, further messages are dropped, and a stream that ends without
+ * any message gets an error.
  */
 export function serverStream(answer: (request: Buffer, call: ServerStream) => () => void): Method {
   return stream((call) => {
@@ -85,8 +85,8 @@ export function serverStream(answer: (request: Buffer, call: ServerStream) => ()
 }
 
 /**
- * The same as grpc-go of etcd 3.7 does it: answered once the client has said that it sends no more, and
- * refused when that was not one request.
+ * The same, as the grpc-go of etcd 3.7 does it: the call is answered once the client has ended its side of the stream,
+ * and refused unless the client sent exactly one request.
  */
 export function strictServerStream<Q>(
   request: Message<Q>,

@@ -2,7 +2,7 @@
  * A small etcd client: unary calls and streams over one HTTP/2 connection, messages of
  * `wire/etcd-messages.ts`. For the behaviour suite, the benchmark, and the tools of `cmd`.
  *
- * An answer is the message or a GrpcError. No retries, no balancing, no reconnecting.
+ * A call returns the answer's message or throws a GrpcError. No retries, no balancing, no reconnecting.
  */
 import { connect, type ClientHttp2Session, type ClientHttp2Stream } from "node:http2";
 import { trusting } from "#platform/node/trust.ts";

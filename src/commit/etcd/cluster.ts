@@ -1,6 +1,6 @@
 /**
- * The Cluster, Auth and Health services as a single member without users answers them: as etcd with
- * authentication off; what would need users, roles or members is refused with the reason. Replicas are members:
+ * The Cluster, Auth and Health services, as a single member without users answers them: like etcd with
+ * authentication off. Requests that need users, roles or members are refused with the reason. Replicas are members:
  * each adds itself when it starts, and one that is gone for good may be removed.
  */
 import type { Store } from "#store/store.ts";

@@ -4,8 +4,8 @@ import type { Store } from "#store/store.ts";
 import { etcdError } from "./rpc-error.ts";
 
 /**
- * Resolves once the store has all that was acknowledged anywhere before the call; at once where nobody else writes.
- * Rejects with GrpcError.
+ * Resolves once the store has everything that was acknowledged anywhere before the call; at once if the storage has no
+ * other writers. Rejects with GrpcError.
  */
 export async function confirmed(store: Pick<Store, "latest">): Promise<void> {
   try {

@@ -1,6 +1,6 @@
 /**
- * Limits connections in total and per address, so that one peer does not
- * take them all. The gate also keeps those that nobody serves yet, to end them with the server.
+ * Limits connections in total and per address, so that one peer cannot
+ * take them all. The gate also keeps accepted connections without an owner, to close them with the server.
  */
 import { isIPv6, type Socket } from "node:net";
 import type { Clock } from "#platform/clock.ts";

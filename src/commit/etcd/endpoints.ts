@@ -1,7 +1,7 @@
 /**
- * One connection to an etcd cluster: to one of its endpoints, and to the next one when that is gone.
+ * One connection to an etcd cluster: to one of its endpoints, and to the next one when that endpoint fails.
  *
- * A call is tried on one connection only: what became of a write that was cut off, its caller must find out.
+ * A call is tried on one connection only: if a write was cut off, its caller must find out whether it happened.
  */
 import { EtcdClient, type EtcdIdentity } from "./client.ts";
 

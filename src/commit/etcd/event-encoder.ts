@@ -1,5 +1,5 @@
 /**
- * Events as bytes, made once for all watches they go to.
+ * Encodes events to bytes, once for all watches that receive them.
  *
  * Bounds  it keeps the events of one batch of the store; its owner drops it afterwards.
  */
@@ -11,8 +11,8 @@ export class EventEncoder {
   readonly #withPrevious = new Map<StoreEvent, Buffer>();
 
   /**
-   * `shared`: other watches may need the same event, so its bytes are kept. `previous` is included when
-   * given, and is the same on every call for one event.
+   * `shared`: other watches may need the same event, so its bytes are kept. `previous`, if present, is
+   * encoded too, and is the same on every call for one event.
    */
   encode(
     event: StoreEvent,

@@ -1,6 +1,6 @@
 /**
- * A count of what a peer sends that costs us work and brings no request forward: it may do so at a pace,
- * and so much at once. Requests, and data in either direction, earn such frames.
+ * Budget for a peer's frames that cost work and advance no request: a rate, and a burst. Requests, and data in either
+ * direction, earn such frames.
  */
 import type { Clock } from "#platform/clock.ts";
 import type { Allowance } from "./h2-limits.ts";

@@ -1,7 +1,7 @@
 /**
- * Calls of the etcd API, by the names of grpc-ecosystem's Prometheus interceptor, as etcd counts them.
+ * Metrics of calls to the etcd API, under the names of grpc-ecosystem's Prometheus interceptor, as etcd counts them.
  *
- * Bounds only methods that are served are counted; codes are gRPC's.
+ * Bounds only served methods are counted; codes are gRPC's.
  */
 import type {
   Counter,

@@ -1,15 +1,15 @@
 /**
- * HTTP/2 (RFC 9113) as a gRPC server needs it, on any duplex socket: frames in, streams out.
+ * HTTP/2 (RFC 9113) as a gRPC server needs it, on any duplex socket: it reads frames and makes streams of them.
  *
- * Why not node:http2: it costs 25 us a unary call, this 6; at one core that is the difference
- * between 30,000 and 60,000 durable puts a second.
+ * Why not node:http2: a unary call costs 25 us there and 6 us here. At one core that is the difference
+ * between 30,000 and 60,000 durable puts per second.
  *
  * H1  Frames of one stream keep their order; data is sent only within both windows of the peer.
- * H2  All that is sent within one turn of the loop goes out as one write.
- * H3  What a peer can make us hold, and do, is bounded: `h2-limits.ts` says by what, and what is
- *     answered there. One connection's requests run for `turnMs` at most before others get their turn.
+ * H2  Everything that is sent within one turn of the loop goes out as one write.
+ * H3  The memory and work that a peer can cause is bounded: `h2-limits.ts` has the bounds, and the answer at
+ *     each of them. One connection's requests run for at most `turnMs` before others get their turn.
  * H4  A frame that breaks the protocol ends its stream with RST_STREAM or the connection with GOAWAY,
- *     with the code that RFC 9113 has for it.
+ *     with the code that RFC 9113 defines for it.
  */
 import type { Duplex } from "node:stream";
 import type { Clock, Timer } from "#platform/clock.ts";

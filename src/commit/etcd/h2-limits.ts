@@ -1,6 +1,6 @@
 /**
- * What a peer may cost the store's HTTP/2: per connection and in total. Each limit says what is
- * answered at it; `test/attacks/store-http2.test.ts` has a test of each.
+ * Limits of what a peer may cost the store's HTTP/2, per connection and in total. Each limit states the
+ * answer given at it; `test/attacks/store-http2.test.ts` has a test for each.
  */
 
 export interface H2Limits {

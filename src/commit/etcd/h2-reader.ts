@@ -1,10 +1,10 @@
 /**
- * Bytes of an HTTP/2 connection in, whole frames out: the preface, limits of length, padding, and header
- * blocks that are spread over several frames.
+ * Parses the bytes of an HTTP/2 connection into whole frames: the preface, limits of length, padding, and header
+ * blocks that span several frames.
  *
  * Holds  a frame that breaks the protocol is a ProtocolError, thrown where its bytes were read.
- * Bounds what is kept between two reads: one frame, one header block, each copied once however its
- *        bytes come in.
+ * Bounds between two reads one frame and one header block are kept, each copied once however its
+ *        bytes arrive.
  */
 import { ErrorCode, Flag, frameHeadBytes, FrameType, preface } from "#wire/grpc-frames.ts";
 

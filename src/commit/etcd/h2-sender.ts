@@ -1,7 +1,7 @@
 /**
- * What one connection sends: all of a turn of the loop goes out as one write.
+ * The sending side of one connection: all frames of one turn of the loop go out as one write.
  *
- * Holds  frames go out in the order in which they were given; nothing is sent after `close`.
+ * Holds  frames go out in the order in which they were passed in; nothing is sent after `close`.
  */
 import type { Duplex } from "node:stream";
 import { directWriter, type SocketWriter } from "#platform/node/http/socket-writer.ts";

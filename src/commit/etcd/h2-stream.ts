@@ -100,8 +100,8 @@ export class H2Stream {
   }
 
   /**
-   * When many streams of a connection wait for their windows, each counts as more than it holds; when the
-   * whole server holds too much for slow peers, every waiting stream counts as full.
+   * Bytes that wait to be sent. When many streams of a connection wait for their windows, each counts as more than it
+   * holds. When the whole server holds too much for slow peers, every waiting stream counts as full.
    */
   get backlogBytes(): number {
     const { unsentBytes, account } = this.#connection;
@@ -284,7 +284,7 @@ export class H2Stream {
   }
 
   /**
-   * The call goes on without its client, until `rest`: till then it keeps the stream's slot, and its
+   * Notes that the call may run on without its client, until `rest`. Until then it keeps the stream's slot, and its
    * request counts.
    */
   run(requestBytes: number): void {

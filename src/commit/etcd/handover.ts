@@ -1,12 +1,12 @@
 /**
- * The log changes hands on purpose, between two replicas that are there:
+ * Moves the log on purpose from one running replica to another:
  *
  *   MoveLeader at the holder ──────────────────┐
  *   a replica that prefers to hold ─▶ Yield ───┴▶ the holder settles its writes ─▶ Take at the other one, which reads
- *     the log up to its end and takes it over ─▶ the former holder begins anew, and follows
+ *     the log up to its end and takes it over ─▶ the former holder restarts as a follower
  *
- * Holds  nothing acknowledged is lost, as at every takeover: writes that come in between are refused or uncertain.
- *        A holder that prefers to hold yields to no replica, so two that prefer do not take it from each other.
+ * Holds  no acknowledged write is lost, as at every takeover: writes that arrive in between are refused or uncertain.
+ *        A holder that prefers to hold yields to no replica, so two such replicas do not take it from each other.
  * Bounds one change at a time; a replica asks again after `preferMs` at the earliest.
  */
 import type { Clock, Timer } from "#platform/clock.ts";

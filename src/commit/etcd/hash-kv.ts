@@ -1,9 +1,9 @@
 /**
  * HashKV: etcd's own hash over all versions up to a revision, so that two stores with the same
- * history - ours and a real etcd - give the same number.
+ * history (Pilothouse and a real etcd) give the same number.
  *
- * CRC-32C over the bucket's name, then for each version in order of (revision, place in it): 17
- * bytes of revision ("t" behind a tombstone's), then the KeyValue as protobuf.
+ * CRC-32C over the bucket's name, then for each version, in order of (revision, place in it): 17
+ * bytes of revision (with a "t" appended for a tombstone), then the KeyValue as protobuf.
  * Cost   walks and sorts all versions at once: about a second per million.
  * After  server/storage/mvcc/hash.go.
  */

@@ -1,6 +1,6 @@
 /**
  * The two bugs of etcd's track record that were panics over snapshots and database files: 18055 and
- * 20271. What depended on members and bbolt is asked of checkpoints, snapshots and restores here.
+ * 20271. Cases that depended on members and bbolt are tested here with checkpoints, snapshots and restores.
  */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";

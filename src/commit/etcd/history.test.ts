@@ -1,9 +1,9 @@
 /**
- * The bugs of etcd's own history, by the numbers of its issues: the track record of its robustness
+ * The bugs of etcd's own history, by their issue numbers: the track record of its robustness
  * tests (two of them in history-snapshots.test.ts), and three more of the same kind. Each test fails
- * on a store that has the bug. What depended on Raft, members or bbolt is asked here in the form in
- * which one store over a log could have it. README.md has the table; bugs 15220, 17507, 19179 and
- * 20221 are cases of suite.test.ts as well, where a real etcd answers too.
+ * on a store that has the bug. Bugs that depended on Raft, members or bbolt are tested in the form in
+ * which one store over a log could have them. README.md has the table. Bugs 15220, 17507, 19179 and
+ * 20221 are also cases of suite.test.ts, where a real etcd answers too.
  */
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";

@@ -1,10 +1,10 @@
 /**
- * The connection from a replica to the one that holds the log: calls go there as they came, and it is asked from time
- * to time whether it is there.
+ * The connection from a replica to the one that holds the log: it forwards calls unchanged, and checks from time
+ * to time whether the holder is reachable.
  *
- * Holds  a call that was not sent rejects with `noLeader`: it may be repeated. One whose answer was lost rejects with
- *        `leaderChanged`: it may have been carried out.
- * Bounds the calls that this replica's own clients have under way; all end with the link.
+ * Holds  a call that was not sent rejects with `noLeader`: it may be repeated. A call whose answer was lost rejects
+ *        with `leaderChanged`: it may have been carried out.
+ * Bounds the calls that this replica's own clients have under way; all of them end with the link.
  */
 import type { Clock } from "#platform/clock.ts";
 import { Code, GrpcError, prefixBytes } from "#wire/grpc.ts";

@@ -1,8 +1,8 @@
 /**
- * What the client port answers to plain HTTP, as etcd's does: /version, /health, /livez, /readyz and
- * /metrics, for probes, load balancers and scrapers. Pure: a request's line in, an answer out.
+ * The answers of the client port to plain HTTP, as etcd's: /version, /health, /livez, /readyz and
+ * /metrics, for probes, load balancers and scrapers. Pure: takes a request line, returns an answer.
  *
- * Not here, on purpose: the JSON gateway (/v3/...) and headers that let any web page in (CORS).
+ * Left out on purpose: the JSON gateway (/v3/...) and headers that give any web page access (CORS).
  */
 import { ownEntry } from "#base/own.ts";
 import { Buffer } from "node:buffer";

@@ -1,6 +1,6 @@
 /**
- * The messages of one call as they come in. What is not whole is counted, for its connection and for
- * all of them, and is waited for until a deadline.
+ * The incoming messages of one call. Incomplete messages are counted, for their connection and for
+ * all connections, and must be complete by a deadline.
  */
 import { Deframer } from "#wire/grpc.ts";
 import type { H2Stream } from "./h2-stream.ts";

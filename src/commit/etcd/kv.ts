@@ -1,9 +1,9 @@
 /**
  * The KV service: Range, RangeStream, Put, DeleteRange, Txn, Compact.
  *
- * Reads are of the committed state, so they are linearizable and never wait: an acknowledged write
- * is at or below the commit revision. Writes are answered once durable. Where the store is one of several replicas,
- * a read waits until it knows of all that was acknowledged, and so does a write that changed nothing.
+ * Reads see the committed state, so they are linearizable and never wait: an acknowledged write
+ * is at or below the commit revision. Writes are answered once durable. If the store is one of several replicas,
+ * a read waits until the store has every acknowledged write, and so does a write that changed nothing.
  */
 import { StoreStoppedError, type FullStore } from "#store/full-store.ts";
 import type { Key, LeaseId, Revision, WriteRefused } from "#store/store.ts";

@@ -1,5 +1,5 @@
 /**
- * The Lease service. Answers about leases are durable: that one exists, or has ended. Remaining time is in
+ * The Lease service. An answer that a lease exists, or has ended, is durable. Remaining time is in
  * whole seconds, rounded down. The shortest lease is etcd's: one and a half election timeouts, two seconds.
  */
 import { StoreStoppedError, type FullStore } from "#store/full-store.ts";

@@ -1,6 +1,6 @@
 /**
- * An etcd cluster for the engine `etcd`: reads and changes are transactions, and a watch pushes new keys. One
- * connection at a time, to the next endpoint when an answer does not come.
+ * An etcd cluster for the engine `etcd`: reads and changes are transactions, and a watch pushes new keys. It uses one
+ * connection at a time, and moves to the next endpoint when an answer does not come.
  *
  * Holds  an outcome that no answer has proved is "uncertain": deadlines, broken connections, changes of leader.
  */

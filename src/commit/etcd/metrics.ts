@@ -1,6 +1,6 @@
 /**
- * Metrics in Prometheus' text form, under etcd's names and units where it has them, so that its
- * dashboards and alerts go on working; what is only ours is named `pilothouse_store_*`.
+ * Metrics in Prometheus' text form, under etcd's names and units where etcd has them, so that its
+ * dashboards and alerts keep working; metrics without a counterpart in etcd are named `pilothouse_store_*`.
  */
 import { processMetrics, type ProcessFigures } from "#platform/process-metrics.ts";
 import { MetricSet } from "#metrics/metric-set.ts";

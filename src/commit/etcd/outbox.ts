@@ -1,12 +1,12 @@
 /**
- * What a connection sends within one turn of the loop. Small data frames are copied one behind the
- * other into blocks, so that a crowd's copies of one event cost no object each; the rest is handed on.
+ * The data that a connection sends within one turn of the loop. Small data frames are copied one behind the
+ * other into blocks, so that a crowd's copies of one event need no object each; larger ones are passed on.
  *
  *   dataFrame, push ──▶ take ──▶ written ──▶ sent: the blocks are free for the next writer
  *
  * Why blocks are kept: fresh memory costs a page fault for every 4 KiB.
- * Bounds `freeBlocksMax` blocks are kept, for all connections together; the callers of `push` bound what
- *        one outbox holds.
+ * Bounds `freeBlocksMax` blocks are kept, for all connections together; the callers of `push` bound the size of
+ *        one outbox.
  */
 import { Buffer } from "node:buffer";
 import { frameHeadBytes, FrameType, writeFrameHead } from "#wire/grpc-frames.ts";

@@ -1,10 +1,10 @@
 /**
- * What one connection's peer costs: streams, requests that run, messages that are not whole, answers that
- * are not read, frames that carry nothing. Each against its limit (`h2-limits.ts`), and reported to
- * what all connections hold together (`server-load.ts`).
+ * The costs of one connection's peer: streams, running requests, incomplete messages, unread answers,
+ * frames that carry nothing. Each is checked against its limit (`h2-limits.ts`), and reported to
+ * the sums over all connections (`server-load.ts`).
  *
- * A1  What was reported to the load is taken back by `close`, and by the calls that still run then.
- * A2  A call that was put off is run once there is room, or once the connection is closed.
+ * A1  Everything reported to the load is taken back by `close`, and by the calls that still run then.
+ * A2  A deferred call is run once there is room, or once the connection is closed.
  */
 import type { Clock, Timer } from "#platform/clock.ts";
 import { ErrorCode } from "#wire/grpc-frames.ts";

@@ -1,6 +1,6 @@
 /**
- * Calls between replicas, as metrics by etcd's names. Series are of the replicas that this one has asked: those that
- * held the log, so a handful. A store without replicas has none.
+ * Metrics of calls between replicas, under etcd's names. There is a series per replica that this one has called: those
+ * that held the log, so a handful. A store without replicas has none.
  */
 import type { Counter, Histogram, MetricSet } from "#metrics/metric-set.ts";
 

@@ -1,5 +1,5 @@
 /**
- * One port, two protocols: ALPN, or the first bytes of a connection, tell HTTP/2, which begins with a
+ * One port, two protocols: ALPN, or the first bytes of a connection, distinguish HTTP/2, which begins with a
  * fixed preface, from HTTP/1.1, which gets `HttpEndpoint`.
  */
 import type { Server as HttpServer } from "node:http";

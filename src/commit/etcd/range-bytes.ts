@@ -1,11 +1,11 @@
 /**
- * Ranges in key order without filters - gets and lists as Kubernetes asks for them - written straight
- * from the store's bytes; and RangeStream, which is many of those, a chunk at a time.
+ * Ranges in key order without filters (gets and lists as Kubernetes sends them), written straight
+ * from the store's bytes; and RangeStream, which is many such ranges, one chunk at a time.
  *
- * Holds  an answer is what `executeRange` gives for the same request; a stream's chunks together are
- *        that too, all of one revision, header, more and count on the last.
- * Cost   about 0.3 us a key and a copy of its value. A stream holds its chunk and what the socket has
- *        not taken; when its revision is compacted meanwhile it ends with etcd's `compacted`.
+ * Holds  an answer equals that of `executeRange` for the same request. A stream's chunks together equal
+ *        it too: all of one revision, with header, more and count on the last.
+ * Cost   about 0.3 us per key and a copy of its value. A stream holds its chunk and the bytes that the socket has
+ *        not taken; if its revision is compacted meanwhile, it ends with etcd's `compacted`.
  * After  etcd 3.7.3: sorted or filtered, a stream is Unimplemented.
  */
 import type { FullStore } from "#store/full-store.ts";

@@ -1,8 +1,8 @@
 /**
- * Range, with every option: the store finds keys in order at a revision; what etcd can ask for
- * besides - filters by revision, sorting by any field - is done here over what was found.
+ * Range, with every option. The store finds keys in order at a revision; etcd's further
+ * options (filters by revision, sorting by any field) are applied here to the keys found.
  *
- * Holds  `count` is of the whole range, ignoring limit and filters; `more` is whether the limit cut keys
+ * Holds  `count` counts the whole range, ignoring limit and filters; `more` is whether the limit cut keys
  *        off; the header's revision is the newest, not the one read.
  * Cost   with sorting or filters the whole range is read, as in etcd.
  */
@@ -75,8 +75,9 @@ export function executeRange(view: ReadView, request: RangeRequest): RangeAnswer
 const firstChunkKeys = 10;
 
 /**
- * A streamed range with a target but no order: etcd sorts each of its chunks by the target, so what fits
- * into the first is sorted. Of more it loses keys or tells them twice; undefined: they come in key order.
+ * Answers a streamed range that has a sort target but no order. etcd sorts each of its chunks by the target, so a
+ * result that fits into the first chunk is sorted. With more keys etcd loses or repeats some; undefined then: the keys
+ * are sent in key order.
  */
 export function fewByTarget(view: ReadView, request: RangeRequest): RangeAnswer | undefined {
   const { sortOrder, sortTarget, countOnly } = request;

@@ -1,10 +1,10 @@
 /**
- * The services of one replica among several: what changes the log, or tells the time of leases, goes to the one that
- * holds it; everything else is answered here.
+ * The services of one replica among several. Calls that change the log, or depend on the time of leases, go to the
+ * replica that holds it; all other calls are answered here.
  *
  *   client ─▶ Put at a follower ─▶ /pilothouse.Replica/etcdserverpb.KV/Put at the holder ─▶ as if it had come there
  *
- * Holds  a call between replicas is answered by the holder or refused with `noLeader`, never sent on: no loops.
+ * Holds  a call between replicas is answered by the holder or refused with `noLeader`, never forwarded: no loops.
  */
 import { framed, prefixBytes } from "#wire/grpc.ts";
 import type { Method, ServerStream, StreamEnd } from "./call.ts";

@@ -1,12 +1,12 @@
 /**
- * What a replica does by itself: it reads the log as it grows, asks the holder whether it is there, and takes the log
- * over when it is not.
+ * The automatic behaviour of a replica: it reads the log as it grows, checks whether the holder responds, and takes the
+ * log over when it does not.
  *
  *   follow ─▶ holder known ─▶ asked each `askMs` ─▶ silent for `silentMs`, or its connection broke twice ─▶ take over
- *                                   └─ never heard: silent for `strangerMs`, unless nobody listens at its address
+ *                                   └─ never heard: silent for `strangerMs`, unless no process listens at its address
  *
- * Safe whatever is decided here: a takeover counts only if nobody else took the log over first, and nothing that
- * a deposed holder does counts. Time decides only how soon writes go on.
+ * Every decision here is safe: a takeover counts only if no other replica took the log over first, and no action of
+ * a deposed holder counts. Time decides only how soon writes continue.
  */
 import type { Clock, Timer, TimerName } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";

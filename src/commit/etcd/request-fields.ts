@@ -1,5 +1,5 @@
 /**
- * The fields of a request's header block as the head of a call, or nothing when HTTP/2 calls them
+ * Reads a call's head from the fields of a request's header block. Returns nothing when HTTP/2 calls the fields
  * malformed (RFC 9113, 8.2 and 8.3).
  */
 import type { HeaderField } from "#wire/grpc-hpack.ts";

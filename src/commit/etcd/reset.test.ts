@@ -1,6 +1,6 @@
 /**
  * Calls that their client resets in the middle leave nothing behind: no stream, no watch, no keep-alive,
- * by the server's own counters and limits. And metadata too large to be any is refused at its connection.
+ * by the server's own counters and limits. Metadata that is too large is refused for its whole connection.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";

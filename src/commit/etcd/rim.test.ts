@@ -1,6 +1,6 @@
 /**
- * Below the messages: how calls are refused that are none, and what plain HTTP is answered. Each row
- * holds for ours, and for a real etcd of 3.6 where one is found.
+ * Below the messages: how malformed calls are refused, and how plain HTTP is answered. Each row
+ * holds for Pilothouse's server, and for a real etcd of 3.6 if one is found.
  */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -39,8 +39,8 @@ interface Ended {
 }
 
 /**
- * One raw call: head fields over the usual ones, then these bytes; `open`: and nothing says that they are all.
- * What is answered goes to `chunks`.
+ * Makes one raw call with the usual head fields, overridden by `fields`, and then sends `bytes`. `open`: the stream's
+ * end is not sent. The answer's data goes to `chunks`.
  */
 function call(
   url: string,

@@ -1,5 +1,5 @@
 /**
- * etcd's errors, code and text, as clients match on them. One mapping, from the store's refusals.
+ * etcd's errors, code and text, as clients match on them. The store's refusals are mapped here only.
  *
  * After  api/v3rpc/rpctypes/error.go: the texts are part of the contract, stable since 3.0.
  */

@@ -1,10 +1,10 @@
 /**
- * A stream of HTTP/2 as a call of `call.ts`: the head is looked at, messages are cut, answers are framed.
+ * Turns a stream of HTTP/2 into a call of `call.ts`: the head is checked, messages are split, answers are framed.
  *
  * C1  A stream is answered at most once, and never touched after it is closed.
- * C2  A request's length is bounded before it is kept, and what is kept is counted (`Inbox`).
- * C3  A call whose client no longer waits is ended; its write may still be made, and holds the stream's
- *     slot until it is.
+ * C2  A request's length is bounded before it is kept, and kept bytes are counted (`Inbox`).
+ * C3  A call whose client no longer waits is ended. Its write may still be made, and holds the stream's
+ *     slot until it is done.
  */
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";

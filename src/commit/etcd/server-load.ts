@@ -1,12 +1,12 @@
 /**
- * What all connections of a server hold together. Each connection counts for itself and reports
- * here; who gives way when a total is reached is decided here.
+ * The sums over all connections of a server. Each connection counts for itself and reports
+ * here; this file decides which connection gives way when a total is reached.
  *
  * L1  `streams`, `runningBytes` and `unreadBytes` are the sums of what the connections reported.
- * L2  An unfinished message is failed `messageMs` after it began, or earlier when all of them need more
- *     than `messageRoomTotalBytesMax`: the oldest first, for a message that is really on its way is young.
- * L3  When unread answers are more than `unreadTotalBytesMax`, the connection that has taken nothing for
- *     longest is ended.
+ * L2  An unfinished message fails `messageMs` after it began. It fails earlier when all of them need more
+ *     than `messageRoomTotalBytesMax`: the oldest first, because a message that is really on its way is young.
+ * L3  When unread answers are more than `unreadTotalBytesMax`, the connection that has gone longest without taking
+ *     anything is ended.
  */
 import type { Clock, Timer } from "#platform/clock.ts";
 import { Code, GrpcError } from "#wire/grpc.ts";

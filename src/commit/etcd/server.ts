@@ -1,9 +1,9 @@
 /**
- * The gRPC server: connections over TCP or TLS, each told apart by protocol and served.
+ * The gRPC server: it takes connections over TCP or TLS, detects the protocol of each, and serves them.
  *
- * G1  A connection is admitted before a byte of it is read (`ConnectionGate`), and has `headMs` to say
- *     what it speaks.
- * G2  With an authority for clients nobody else is served, and with allowed names only those.
+ * G1  A connection is admitted before a byte of it is read (`ConnectionGate`), and has `headMs` to show
+ *     which protocol it speaks.
+ * G2  With a client authority, only its clients are served; with allowed names, only clients with such a name.
  */
 import type { EtcdCounters } from "./counters.ts";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
@@ -158,9 +158,9 @@ function makeServer(
 const tellEveryMs = 1000;
 
 /**
- * A handshake that failed. A client without a certificate got a TLS alert; one with a certificate of another
- * authority gets none, because the host checks that after the handshake. So it is logged, a line a second
- * at most.
+ * Reports failed handshakes. A client without a certificate got a TLS alert. One with a certificate of another
+ * authority gets none, because the host checks that after the handshake; so it is logged, at most one line
+ * per second.
  */
 function tellRefused({ clock, log }: ServerDeps): (error: Error, socket: TLSSocket) => void {
   let quietUntilMs = 0;

@@ -1,6 +1,6 @@
 /**
- * Maintenance.Snapshot: the state at one revision as a stream that `store restore` accepts, and that
- * etcdctl saves: blocks of 512 bytes, then 32 bytes of SHA-256 over all before.
+ * Maintenance.Snapshot: the state at one revision as a stream that `store restore` accepts and
+ * etcdctl saves: blocks of 512 bytes, then 32 bytes of SHA-256 over everything before.
  *
  * The blob is a checkpoint file (store/FORMAT.md) with zeros up to the next block.
  */

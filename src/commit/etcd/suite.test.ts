@@ -1,10 +1,10 @@
 /**
- * The behaviour suite: courses of cases, three servers, one transcript each. `testdata/transcript.txt`
- * is what etcd 3.6.5 answered, `transcript-3.7.txt` what 3.7.3 did to calls that are new there;
- * `--rewrite` as the last argument, with an etcd of that release at hand, writes one anew.
+ * The behaviour suite: sequences of cases, three servers, one transcript each. `testdata/transcript.txt`
+ * has the answers of etcd 3.6.5, `transcript-3.7.txt` those of 3.7.3 to calls that are new there.
+ * `--rewrite` as the last argument, with an etcd of that release available, writes a transcript anew.
  *
- * A live etcd of any release from 3.4 on is asked the same beside ours; what releases answer
- * otherwise is in `testing/versions.ts`, and nowhere else.
+ * A live etcd of any release from 3.4 on is tested the same way beside Pilothouse. Differences between
+ * releases are in `testing/versions.ts`, and nowhere else.
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";

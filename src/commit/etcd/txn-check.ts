@@ -1,8 +1,8 @@
 /**
- * What a transaction must satisfy before anything of it runs: sizes, keys, and that no key is put
- * twice, or put and deleted. Branches of which only one can run may touch the same key.
+ * Checks a transaction before any of it runs: sizes, keys, and that no key is put
+ * twice, or put and deleted. Branches that exclude each other may touch the same key.
  *
- * The gaps are etcd's, and kept, since clients may live in them: a put in one nested transaction may
+ * Two gaps are etcd's, and are kept because clients may rely on them: a put in one nested transaction may
  * meet a delete in a later sibling, and a delete from a key on (end "\0") is compared with nothing.
  * The store can change a key twice in one revision.
  */

@@ -1,6 +1,6 @@
 /**
- * A transaction's run, in etcd's three steps: compare (which branches), check (can every operation
- * on them succeed), execute. Nothing is changed before the check has passed.
+ * Runs a transaction in etcd's three steps: compare (which branches), check (whether every operation
+ * on them can succeed), execute. Nothing is changed before the check has passed.
  */
 import type { Key, KeyValue, LeaseId, Revision } from "#store/store.ts";
 import type { Transaction } from "#store/transaction.ts";

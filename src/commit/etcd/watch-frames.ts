@@ -1,9 +1,9 @@
 /**
- * The responses of a watch as frames to be sent, made once for all watches that are handed the same
- * commits and asked for the same: in a crowd on one prefix, each with a stream of its own, all.
+ * The responses of a watch as frames to send, made once for all watches that receive the same
+ * commits and requested the same options. In a crowd on one prefix, each with a stream of its own, these are all.
  *
- * Bounds  what is kept is what the store hands out within one turn; it is forgotten in a microtask,
- *         for events are views that pin the store's memory.
+ * Bounds  frames are kept for what the store delivers within one turn. They are dropped in a microtask,
+ *         because events are views that pin the store's memory.
  */
 import type { Commit } from "#store/store.ts";
 import { watchResponseRaw } from "#wire/etcd-messages.ts";

@@ -1,5 +1,5 @@
 /**
- * Commits as the responses of one watch: filtered, encoded, and cut - between revisions when a
+ * Turns commits into the responses of one watch: filtered, encoded, and split: between revisions when a
  * response grows large, between events only when the client asked for fragments.
  */
 import type { Commit, KeyValue, StoreEvent } from "#store/store.ts";

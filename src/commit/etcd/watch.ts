@@ -4,8 +4,8 @@
  *   create ─▶ "created" answer ─▶ events, in revision order, whole revisions ─▶ canceled
  *
  * E1  Nothing is queued per watch: a stream whose backlog is above its limit refuses what the store
- *     hands it, and the store's cursors wait. So a slow client costs its backlog and no more.
- * E2  Progress never overtakes events: the answer goes down the same ordered stream, and only when
+ *     delivers, and the store's cursors wait. So a slow client costs its backlog and no more.
+ * E2  Progress never overtakes events: the answer goes through the same ordered stream, and only when
  *     every watch of the stream stands at the commit revision it names.
  * E3  A watch that needs compacted history is canceled once, with the true compact revision.
  * E4  All events of one revision are in one response, unless the client asked for fragments.

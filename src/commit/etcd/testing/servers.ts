@@ -88,8 +88,8 @@ export async function startOurs(engine: OurEngine, options: OurOptions = {}): Pr
 }
 
 /**
- * Where a real etcd is: `PILOTHOUSE_ETCD`, else `etcd` on the PATH; undefined when there is none of
- * `oldest` ("3.4") or later.
+ * Returns the path of a real etcd: `PILOTHOUSE_ETCD`, else `etcd` on the PATH; undefined when
+ * that one is missing or older than `oldest` ("3.4").
  */
 export function findEtcd(oldest: EtcdRelease = "3.6"): string | undefined {
   // An empty variable counts as not set.

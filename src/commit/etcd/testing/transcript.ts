@@ -1,8 +1,8 @@
 /**
- * A transcript: what a server answered to a fixed course of calls, as text. Two servers behave alike
- * when their transcripts are equal; so a real etcd is the oracle, once and for all, in a file.
+ * A transcript: a server's answers to a fixed sequence of calls, as text. Two servers behave alike
+ * when their transcripts are equal. So a real etcd is the oracle, recorded once in a file.
  *
- * Left out: ids of cluster and member, terms, and times that pass.
+ * Left out: ids of cluster and member, terms, and elapsed times.
  */
 import type { Input } from "#wire/etcd-codec.ts";
 import * as m from "#wire/etcd-messages.ts";
@@ -125,7 +125,7 @@ class WatchTranscript {
   }
 
   /**
-   * Records the next `count` events, regardless of how they are grouped into responses, which is timing.
+   * Records the next `count` events, regardless of how they are grouped into responses, which depends on timing.
    * Checks that a response splits no revision, and that headers cover their events.
    */
   async events(count: number): Promise<void> {

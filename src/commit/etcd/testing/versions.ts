@@ -1,9 +1,9 @@
 /**
- * What etcd releases answer otherwise: the one list of it. Everything else that the behaviour suite
- * asks has one answer on all of them.
+ * The differences between the answers of etcd releases, in one list. All other calls of the behaviour suite
+ * have one answer on all releases.
  *
- * A case or a single call that bears one of these names is asked only of the releases that answer it
- * as 3.6 does (or 3.7, for what is new there), and of ours beside them.
+ * A case or a single call with one of these names is sent only to the releases that answer it
+ * as 3.6 does (or 3.7, for calls that are new there), and to Pilothouse beside them.
  */
 import { isAtLeast, type EtcdRelease } from "./servers.ts";
 
