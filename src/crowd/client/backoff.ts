@@ -1,6 +1,6 @@
 /**
- * Delays between tries: doubling from `firstMs` to `mostMs`, with jitter so that a crowd which was
- * cut at one moment does not come back at one moment.
+ * Delays between tries: they double from `firstMs` to `mostMs`, with jitter, so that clients which were
+ * cut off at one moment do not return at one moment.
  */
 import type { Random } from "#platform/random.ts";
 

@@ -1,8 +1,9 @@
 /**
- * A client whose writes that make or place pods go through the recovery budget, so that no loop can forget it: POST of
- * a pod is a `create`, POST of its binding a `bind`. Evictions ask for themselves, before they take a worker.
+ * A client that sends the writes that create or place pods through the recovery budget, so that no loop can omit it:
+ * POST of a pod is a `create`, POST of its binding a `bind`. Evictions ask the budget themselves, before they take a
+ * worker.
  *
- * Holds  a dry run, and every other call, goes as it comes.
+ * Holds  a dry run, and every other call, is passed through unchanged.
  */
 import { ApiError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";

@@ -1,7 +1,7 @@
 /**
- * The client's door: how scheduler, controllers, hollow nodes, relay, doctor and console know the
- * API. Two transports stand behind it: sockets, and *direct* (the server's handler chain called with
- * a plain-data request, bodies as frozen objects), which a room cannot tell apart.
+ * The client's interface: scheduler, controllers, hollow nodes, relay, doctor and console reach the
+ * API through it. It has two transports: sockets, and *direct* (the server's handler chain, called with
+ * a plain-data request, bodies as frozen objects). A room cannot tell them apart.
  *
  * Refusals are thrown as ApiError (`#api/status.ts`), as the server worded them.
  */
@@ -131,7 +131,7 @@ export interface Client {
   ): Promise<AnyObject>;
   deleteCollection(ref: ResourceRef, namespace: string, call: ListCall & DeleteCall): Promise<void>;
   /**
-   * Delivers batches until the stream ends, then resolves; rejects with ApiError when it cannot start.
+   * Delivers batches until the stream ends, then resolves. Rejects with ApiError when the watch cannot start.
    * `deliver` must not throw.
    */
   watch<T extends KubeObject>(

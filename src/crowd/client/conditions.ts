@@ -35,7 +35,7 @@ export function withCondition<C extends Condition>(
 }
 
 /**
- * As `withCondition`, but a new message alone does not count, and what changes moves to the end: statuses of
+ * Like `withCondition`, but a new message alone is no change, and a changed condition moves to the end. For statuses of
  * Deployments, in whose lists the condition that changed last is last.
  */
 export function withReason<C extends Condition>(

@@ -1,15 +1,16 @@
 /**
- * What every controller is made of: sources of keys, a work queue, workers, an election, metrics.
+ * The frame of every controller: sources of keys, a work queue, workers, an election, metrics.
  *
  *   made ─► connected ─► (run) every informer has its first list ─► [leads] ─► workers ─► (abort) disconnected
  *              ▲                                                       │
  *              └────────────── with an election: at the start of a term ──────────────┘
  *
- * Holds  workers run only after the first lists, and with an election only while the lease is held; a key is never
- *        reconciled by two workers of one process at once; `run` ends after the last reconcile.
- *        Keys wait from the moment the frame is made, so no change before `run` is lost. A new leader gets all keys.
- * Out    counts and times under controller-runtime's names (`metricsText`); of the queue, its state and an observer.
- * Bounds one queue entry per key; a reconcile that throws is tried again after 5 ms, doubling to 1,000 s.
+ * Holds  workers run only after the first lists, and with an election only while the lease is held. A key is never
+ *        reconciled by two workers of one process at once. `run` ends after the last reconcile.
+ *        Keys are collected from the moment the frame is made, so no change before `run` is lost. A new leader gets
+ *        all keys.
+ * Out    counts and times under controller-runtime's names (`metricsText`); the queue's state, and an observer of it.
+ * Bounds one queue entry per key; a reconcile that throws is retried after 5 ms, doubling to 1,000 s.
  */
 import { given } from "#base/given.ts";
 import type { Clock } from "#platform/clock.ts";

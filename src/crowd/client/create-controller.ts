@@ -1,11 +1,12 @@
 /**
- * A controller, ours and other projects': the kinds that are watched, the keys that a change wakes, and `reconcile`.
+ * Creates a controller, for this project and for others: the watched kinds, the keys that a change wakes, and
+ * `reconcile`.
  *
  *   informer of `ref` ─────── key of the object ───────┐
  *   informers of `owns` ───── key of its controller ───┼─► work queue ─► `workers` × reconcile
- *   `sources` ─────────────── keys as they say ────────┘
+ *   `sources` ─────────────── keys that they return ────┘
  *
- * Holds  what controller-frame.ts holds of every controller.
+ * Holds  the invariants that controller-frame.ts states for every controller.
  */
 import type { KubeObject } from "#api/object.ts";
 import { given } from "#base/given.ts";

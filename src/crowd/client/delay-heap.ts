@@ -1,5 +1,5 @@
 /**
- * Keys that are due later: each key once, at the earliest time asked for, on one clock timer.
+ * Keys that become due later: each key once, at the earliest requested time, on one clock timer.
  *
  * Cost   add and pop O(log n). A key moved to an earlier time leaves a dead entry in the heap, which
  *        is dropped when it reaches the top: at most one per add.

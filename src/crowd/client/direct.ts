@@ -2,7 +2,7 @@
  * The direct transport: a Client that calls the server's handler chain in this process. No socket,
  * no bytes: bodies and answers are frozen objects, shared by reference with the server's caches.
  *
- * The caller vouches for `user`; authorisation, admission and flow control run as for a socket.
+ * The caller vouches for `user`; authorisation, admission and flow control run as they do for a socket.
  */
 import { parseExactJson } from "#base/exact-json.ts";
 import type { AnyObject } from "#api/object.ts";

@@ -1,16 +1,16 @@
 /**
- * Leader election over a Lease: at most one holder acts at a time, as far as clocks run alike.
+ * Leader election over a Lease: at most one holder acts at a time, as long as clocks run at the same speed.
  *
  *   follower ──(lease free or not renewed for its duration)──► leader ──(renewal fails for
  *      ▲                                                          │       renewDeadline, or taken)
  *      └──────────────────────────────────────────────────────────┘
  *
- * Holds  a follower counts a holder's silence on its own monotonic clock from the moment it saw the
+ * Holds  a follower measures a holder's silence on its own monotonic clock from the moment it saw the
  *        lease change, so wall clocks need not agree.
  * Holds  renewDeadline < leaseDuration: a leader stops before another may start.
  * Holds  `isHeld` reads the clock each time, so a process that was paused knows at once that its lease
- *        ran out, before any of its timers fires (`fence.ts` asks before each write).
- * After  client-go tools/leaderelection; differs in that a lost lease leads back to following
+ *        has expired, before any of its timers fires (`fence.ts` asks before each write).
+ * After  client-go tools/leaderelection; differs in that a leader that lost its lease becomes a follower again
  *        instead of ending the process.
  */
 import type { Lease, LeaseSpec } from "#api/gen/types.ts";
@@ -60,9 +60,9 @@ export interface LeaderTerm {
 }
 
 /**
- * Takes part in the election until `signal` aborts. While leading runs `lead`, whose signal aborts
- * when the lease is lost; its end is awaited before following again. If `lead` returns by itself the
- * lease is released and the election goes on. On abort the lease is released for a quick successor.
+ * Takes part in the election until `signal` aborts. While leading it runs `lead`, whose signal aborts
+ * when the lease is lost; it waits for the end of `lead` before it follows again. If `lead` returns by itself, the
+ * lease is released and the election continues. On abort the lease is released, so that a successor can start quickly.
  */
 export async function runElected(
   deps: ElectionDeps,

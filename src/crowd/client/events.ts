@@ -1,11 +1,12 @@
 /**
  * Event recorder: core/v1 Events about objects, best effort.
  *
- * Holds  the same event again is a count on the one stored, not a second object; more than
- *        `similarMax` like events with different messages in ten minutes become one "combined" event;
- *        one object's events are limited to a burst of 25 and one per five minutes after.
- * Bounds `entriesMax` remembered events (oldest forgotten; all of them ten minutes after their last), `waitingMax` unsent (newest dropped and
- *        counted), `inFlightMax` requests. `event` never waits and never throws.
+ * Holds  a repeated event raises the count of the stored one instead of making a second object; more than
+ *        `similarMax` similar events with different messages in ten minutes become one "combined" event;
+ *        one object's events are limited to a burst of 25 and then one per five minutes.
+ * Bounds `entriesMax` remembered events (oldest forgotten; all of them ten minutes after their last),
+ *        `waitingMax` unsent (newest dropped and counted), `inFlightMax` requests. `event` never waits and never
+ *        throws.
  * After  client-go tools/record events_cache.go.
  */
 import { given } from "#base/given.ts";
@@ -281,7 +282,8 @@ class Recorder implements EventRecorder {
   }
 
   /**
-   * Another recorder may have given the name in the same millisecond; or it is our own event, whose answer was lost.
+   * Creates the event. If the name is taken, another recorder used it in the same millisecond, or it is this recorder's
+   * own event, whose answer was lost.
    * @throws ApiError
    */
   async #create(entry: Entry, namespace: string): Promise<void> {

@@ -1,15 +1,15 @@
 /**
- * Read your own writes through a cache that lags: after a controller has written for a key, it does
+ * Reads one's own writes through a cache that lags: after a controller has written for a key, it does
  * not act for that key again before the informer shows those writes. Like client-go's
  * ControllerExpectations.
  *
- * Holds  per key the highest resourceVersion written, and the uids whose deletion is not seen yet.
- * Why    resourceVersions of one resource are comparable integers (KEP-5504), so "has my cache seen
- *        my write" is one comparison. client-go counts expected events, and a missed event makes
+ * Holds  per key the highest resourceVersion written, and the uids whose deletion has not been seen yet.
+ * Why    resourceVersions of one resource are comparable integers (KEP-5504), so one comparison shows whether the
+ *        cache has a write. client-go counts expected events, and a missed event makes
  *        such a count wrong. The event that satisfies an expectation also wakes the key.
  * Bounds one entry per key with writes in flight; an entry older than `timeoutMs` counts as satisfied.
- * Live   an unsatisfied key is looked at again after `recheckMs`: when the object written is already
- *        gone again, a relist may skip the event the key waits for.
+ * Live   an unsatisfied key is checked again after `recheckMs`: if the written object is already
+ *        gone again, a relist may skip the event that the key waits for.
  */
 import type { KubeObject } from "#api/object.ts";
 import type { Informer } from "./informer.ts";

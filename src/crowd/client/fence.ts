@@ -1,10 +1,10 @@
 /**
- * Writes of a leader, and of nobody else: a write is sent only while the lease is held.
+ * Restricts writes to the leader: a write is sent only while the lease is held.
  *
- * A process that was paused (SIGSTOP, a stalled machine) wakes up between any two instructions; what
- * it then wants to write asks here first, and is refused. Reads pass: they change nothing.
- * Bounds  a write that was handed to the socket before the pause may still land; the API server's
- *         resourceVersion and UID preconditions decide about those.
+ * A process that was paused (SIGSTOP, a stalled machine) wakes up between any two instructions. Its next
+ * write is checked here first, and is refused. Reads pass, because they change nothing.
+ * Bounds  a write that was handed to the socket before the pause may still take effect; the API server's
+ *         resourceVersion and UID preconditions decide about it.
  */
 import { type ByteTransport, ByteTransportError } from "#platform/byte-transport.ts";
 import type { LeaderTerm } from "./election.ts";

@@ -1,6 +1,6 @@
 /**
  * Delays the wakes of a key that covers many objects, so that one reconcile serves many events. Each
- * reconcile reads all objects of its key: without a delay n changes of n objects would cost n * n.
+ * reconcile reads all objects of its key: without a delay, n changes of n objects would cost n * n.
  *
  * Cost  a key of `size` objects is reconciled for its pods at most once in `size / sizePerMs` ms. Small
  *       keys are woken at once, the largest after `gatherMostMs`.

@@ -1,5 +1,5 @@
 /**
- * Objects of one resource by key, with named indexes kept in step.
+ * Objects of one resource by key, with named indexes that are updated together with them.
  *
  * Holds  for every index i and value v: byIndex(i, v) = { o in store : v in i(o) }.
  * Cost   set and delete O(index values of the object); reading an index entry O(its size).

@@ -1,6 +1,6 @@
 /**
- * Informers shared by everything in one process: one watch and one frozen copy per selection,
- * however many controllers ask for it.
+ * Informers shared by all parts of one process: one watch and one frozen copy per selection,
+ * however many controllers use it.
  */
 import type { KubeObject } from "#api/object.ts";
 import { assert } from "#base/assert.ts";

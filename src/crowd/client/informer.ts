@@ -2,11 +2,11 @@
  * An informer: a local copy of one resource, kept by a reflector per namespace or by one for all, with
  * indexes and handlers.
  *
- * Holds  store = the server's state at `resourceVersion`, for the selection; of several namespaces each has
+ * Holds  store = the server's state at `resourceVersion`, for the selection; with several namespaces each has
  *        a state of its own.
  * Out    each change once and in order: add, update, delete. After a relist, handlers get the difference
  *        to the previous copy, so they never see an event for an object that did not change.
- * Shared one copy for all handlers, and over the direct transport also with the server's caches: handlers
+ * Shared all handlers share one copy, over the direct transport also with the server's caches: handlers
  *        must not change objects (frozen in tests).
  */
 import type { KubeObject } from "#api/object.ts";

@@ -1,8 +1,8 @@
 /**
  * The first part of a watch with `sendInitialEvents`: the state as ADDED events, up to the bookmark that
- * ends it. Kept aside until then, so that a copy never shows half a state.
+ * ends it. The events are collected until then, so that a copy never shows half a state.
  *
- * Bounds as a list: what the server holds.
+ * Bounds the size of the state that the server holds, as for a list.
  * After  KEP-3157.
  */
 import type { KubeObject } from "#api/object.ts";

@@ -3,7 +3,7 @@
  *
  * In     chunks of any size, borrowed until return; white space between values is skipped.
  * Holds  at most one unfinished value of `frameBytesMax`; a longer one throws before it is kept.
- * Cost   each byte is looked at once; strings are skipped by a tight loop, never decoded here.
+ * Cost   each byte is read once; strings are skipped by a tight loop, never decoded here.
  */
 import { concatBytes } from "#base/bytes.ts";
 import { parseExactJson } from "#base/exact-json.ts";

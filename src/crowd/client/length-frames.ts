@@ -1,8 +1,8 @@
 /**
- * Splits a stream of frames, each behind its length in 4 bytes (big-endian), chunk by chunk.
+ * Splits a stream of frames, each preceded by its length in 4 bytes (big-endian), chunk by chunk.
  *
- * In     chunks of any size, borrowed until return. Out: frames, parts of the chunk where they lie whole in it.
- * Holds  at most one unfinished frame, in a buffer of its length; a length beyond `frameBytesMax` throws before that.
+ * In     chunks of any size, borrowed until return. Out: frames; a frame that lies whole in a chunk is a part of it.
+ * Holds  at most one unfinished frame, in a buffer of its length; a length above `frameBytesMax` throws before that.
  */
 import { FrameTooLargeError } from "./json-frames.ts";
 

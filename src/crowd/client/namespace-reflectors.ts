@@ -1,9 +1,9 @@
 /**
- * One reflector per namespace of a set that changes while it runs, for accounts without rights in all
+ * One reflector per namespace, for a set of namespaces that changes at run time. For accounts without rights in all
  * namespaces.
  *
- * Holds  a namespace has at most one reflector at a time, and a removed one feeds its sink no more.
- * Bounds one watch per namespace: who reads hundreds wants rights in all, and one watch.
+ * Holds  a namespace has at most one reflector at a time, and a removed reflector no longer feeds its sink.
+ * Bounds one watch per namespace: a reader of hundreds of namespaces should have rights in all, and one watch.
  */
 import type { KubeObject } from "#api/object.ts";
 import type { ReflectorDeps, ReflectorSink, Selection } from "./reflector.ts";

@@ -1,6 +1,6 @@
 /**
- * A second encoding of objects beside JSON, given to the socket transport by `cmd`: protobuf
- * (`#forms/protobuf/coding.ts`). Only built-in kinds have it; JSON is asked for as well, so a server
+ * A second encoding of objects beside JSON, passed to the socket transport by `cmd`: protobuf
+ * (`#forms/protobuf/coding.ts`). Only built-in kinds have it. Requests accept JSON as well, so a server
  * without it answers in JSON.
  */
 import type { AnyObject } from "#api/object.ts";
@@ -8,13 +8,13 @@ import type { AnyObject } from "#api/object.ts";
 export interface ObjectCoding {
   readonly mediaType: string;
   /**
-   * An answer: an object, a list or a Status, saying its kind. `isLazy`: its objects are read-only, and their
-   * fields are decoded when they are read. Throws on bytes that are none.
+   * Decodes an answer: an object, a list or a Status, which names its kind. `isLazy`: its objects are read-only, and
+   * their fields are decoded when they are read. Throws on invalid bytes.
    */
   decode(body: Uint8Array, isLazy: boolean): AnyObject;
   /**
-   * One frame of a watch, without its length. `isFirstState`: it is of the state that the watch begins with.
-   * Throws as `decode`.
+   * Decodes one frame of a watch, without its length. `isFirstState`: the frame belongs to the state that the watch
+   * begins with. Throws as `decode`.
    */
   event(
     frame: Uint8Array,

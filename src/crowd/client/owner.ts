@@ -36,8 +36,8 @@ export function controllerKey(
 }
 
 /**
- * Which of `owners` an object wakes: its controller, when that is of their kind; of an object without one, all of its
- * namespace that would adopt it.
+ * Returns a function from an object to the keys of the `owners` that it wakes: its controller, if that is of their
+ * kind. An object without a controller wakes all owners of its namespace that would adopt it.
  */
 export function ownerKeys<O extends KubeObject, T extends KubeObject>(
   owners: Pick<Informer<O>, "list">,

@@ -1,10 +1,10 @@
 /**
- * The server's handler for loops of this process: their calls begin in turns of the event loop, as the requests of
- * sockets do, and of all loops the one goes on that has used least.
+ * The server's handler for loops of this process. Their calls begin in turns of the event loop, as the requests of
+ * sockets do, and the loop that has used least time goes first.
  *
  * A call that waits for nothing resolves within the turn it was made in, so a loop that makes a thousand
- * of them one after the other would hold all other requests meanwhile. A number of calls per turn is no bound:
- * one takes 100 us, or 2 ms while its code is cold or its answer is made.
+ * calls one after the other would hold up all other requests. A number of calls per turn is no useful bound:
+ * a call takes 100 us, or 2 ms while its code is cold or its answer is being made.
  */
 import type { PlainHandler } from "#platform/http.ts";
 

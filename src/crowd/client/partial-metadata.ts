@@ -1,5 +1,5 @@
 /**
- * Objects as their metadata alone: what Accept says, and the answer in that form.
+ * Objects reduced to their metadata: the Accept header that requests this, and the reduction of answers.
  *
  * Holds  whatever the server sent, the caller gets apiVersion, kind and metadata and nothing else: the
  *        direct transport and servers without the transform answer with whole objects.

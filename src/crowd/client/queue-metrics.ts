@@ -1,6 +1,6 @@
 /**
- * Work queues as metrics, by client-go's names and buckets. They outlive a term: queues are made anew for each, and
- * the new one of a name goes on counting where the old one ended.
+ * Metrics of work queues, under client-go's names and buckets. They outlive a term: queues are made anew for each term,
+ * and the new queue of a name continues the counts of the old one.
  */
 import type { Counter, Histogram, MetricSet } from "#metrics/metric-set.ts";
 import type { WorkQueueMetrics, WorkQueueObserver } from "./workqueue.ts";

@@ -1,10 +1,10 @@
 /**
- * `--kube-api-qps` and `--kube-api-burst`: a token bucket before each client's requests, as client-go has it. A
- * request that finds no token waits for its own, in the order in which they came.
+ * `--kube-api-qps` and `--kube-api-burst`: a token bucket before each client's requests, as in client-go. A
+ * request that finds no token waits for its own, in the order of arrival.
  *
  * Holds  in any time t at most burst + qps * t requests are sent.
- * Bounds no queue of its own: each waiting request is one its caller made and waits for; one that is taken back
- *        leaves its token unused, as golang.org/x/time/rate gives it back only where no later one has taken its place.
+ * Bounds no queue of its own: the caller of each waiting request waits for it. A request that is aborted
+ *        leaves its token unused; golang.org/x/time/rate returns a token only if no later request has its place.
  */
 import type { Clock } from "#platform/clock.ts";
 import { type RateLimit, TokenBucket } from "./token-bucket.ts";

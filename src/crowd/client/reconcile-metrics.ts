@@ -1,6 +1,6 @@
 /**
  * Counts and times of a controller, as Prometheus text under controller-runtime's and client-go's names,
- * so that dashboards made for Go operators show them.
+ * so that dashboards made for Go operators display them.
  *
  * Bounds one series per outcome and bucket. After controller-runtime pkg/internal/controller/metrics.
  */

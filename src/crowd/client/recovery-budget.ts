@@ -1,16 +1,16 @@
 /**
- * One budget for the pods that a control plane moves by itself: evicted from nodes that are lost, created anew,
- * bound again. Without it a lost zone's pods come back as a herd, each step as fast as its loop goes.
+ * One budget for the pods that a control plane moves by itself: evicted from lost nodes, created anew,
+ * bound again. Without it a lost zone's pods return as a herd, each step as fast as its loop runs.
  *
- *   take(step, namespace) ─► a token of the step is there, and few are under way ─► now
- *                        └─► else ─► the namespace's line; lines are served in turn, as tokens and answers come
+ *   take(step, namespace) ─► a token of the step is free, and few are under way ─► now
+ *                        └─► else ─► the namespace's line; lines are served in turn, as tokens and answers arrive
  *   each grant ends once: answered(step, ...), or unused(step)
  *
  * Holds  in any time t at most t * rate + rate / 10 grants of one step, and never more than rate / 20 of them under
- *        way; each step has the whole rate, so that a pod's three steps do not compete; between namespaces grants differ
- *        by at most one round while both wait.
+ *        way. Each step has the whole rate, so that a pod's three steps do not compete. Between namespaces, grants
+ *        differ by at most one round while both wait.
  * Bounds no queue of its own: each waiting entry is a write whose caller waits for it. The rate never falls below
- *        its least, so every wait ends.
+ *        its minimum, so every wait ends.
  */
 import type { Clock, Timer } from "#platform/clock.ts";
 import { type RecoveryLimits, RecoveryRate, type RecoveryReason } from "./recovery-rate.ts";

@@ -1,5 +1,5 @@
 /**
- * A herd before a server of a known capacity: what a bystander's request waits for with the budget, and without it.
+ * A herd before a server of a known capacity: how long a bystander's request waits with the budget, and without it.
  * The server takes one write after the other, each for the same time, as one queue.
  */
 import assert from "node:assert/strict";

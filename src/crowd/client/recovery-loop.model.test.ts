@@ -1,6 +1,7 @@
 /**
- * A herd in the process of the API server, as in `up`: one turn of the loop carries all writes that are under way, and a bystander waits
- * for its end, as timers do. Answers are fast as long as few are under way, and say little of what others wait for.
+ * A herd in the process of the API server, as in `up`: one turn of the loop carries all writes that are under way, and
+ * a bystander waits for its end, as timers do. Answers are fast as long as few writes are under way, and show little of
+ * the waiting time of others.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

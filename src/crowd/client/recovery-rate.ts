@@ -1,15 +1,16 @@
 /**
- * How many pods a second a control plane may recover: grown while the API server has headroom, cut at once when it
- * has none. Headroom is what the server's answers to this very work say: how long they take, and whether it refuses. Where the
- * server shares this event loop, answers come within one turn and say little of what others wait for; there the loop's lag counts.
+ * The number of pods per second that a control plane may recover. It grows while the API server has headroom, and is
+ * cut at once when it has none. Headroom is measured by the server's answers to this very work: how long they take, and
+ * whether it refuses. If the server shares this event loop, answers come within one turn and show little of the
+ * waiting time of others; then the loop's lag counts.
  *
  *   answers ─► overloaded (429, 503, none): half of the rate
  *          ─► one of ten takes longer than 500 ms: seven tenths of it
  *          ─► nine of ten take at most 200 ms, and pods waited for the rate: a quarter more, once a second
- *   lag    ─► turns that come more than 60 ms late take a tenth of a second's time: seven tenths of it; more only while those of more
- *             than 25 ms take less than that
+ *   lag    ─► turns that come more than 60 ms late add up to a tenth of a second: seven tenths of it; the rate
+ *             grows only while turns more than 25 ms late add up to less than that
  *
- * Holds  least <= perSecond <= most; at most one cut per 500 ms, because answers of one moment tell the same thing.
+ * Holds  least <= perSecond <= most; at most one cut per 500 ms, because answers of one moment show the same state.
  * Bounds six sums; no history.
  * After  TCP's additive increase and multiplicative decrease (RFC 5681), with a multiplicative increase: herds are short.
  */
@@ -67,8 +68,8 @@ export class RecoveryRate {
   }
 
   /**
-   * Writes that may be under way: a twentieth of a second's. The rate alone learns of a slow server only after its first
-   * answers, when thousands of requests are in its queue.
+   * Number of writes that may be under way: those of a twentieth of a second. The rate alone learns of a slow server
+   * only after its first answers, when thousands of requests are in its queue.
    */
   get inFlightMost(): number {
     return Math.max(1, Math.floor(this.#perSecond / 20));

@@ -1,17 +1,17 @@
 /**
- * The reflector keeps a sink equal to the server's state of one resource: list once, then watch from
- * there for ever, resuming at the last resourceVersion seen.
+ * The reflector keeps a sink equal to the server's state of one resource: it lists once, then watches from
+ * there for ever, and resumes at the last resourceVersion seen.
  *
  *   list ──► watch ──(cut, timeout)──► watch from the last resourceVersion
  *     ▲        └──────(410)──────────┐
  *     └──────────────────────────────┘  the sink gets the new list as a whole and takes the difference
  *
- * With `watchList` the list comes as the first events of the watch, and needs no second request; a server
- * that refuses this is listed for ever after.
+ * With `watchList` the list comes as the first events of the watch, and needs no second request. A server
+ * that refuses this is always listed from then on.
  *
  * In     answers of a Client. Out: `replace` with a whole list, `apply` with batches in order.
- * Bounds one request at a time; failures wait `backoff` (0.1 s to 30 s with jitter) or as long as a 429
- *        says; a watch is renewed after 5 to 10 minutes so that load spreads over replicas.
+ * Bounds one request at a time; failures wait `backoff` (0.1 s to 30 s with jitter), or as long as a 429
+ *        asks for; a watch is renewed after 5 to 10 minutes so that load spreads over replicas.
  * After  client-go tools/cache/reflector.go; differs in that a plain cut never relists.
  */
 import type { KubeObject } from "#api/object.ts";
@@ -45,8 +45,8 @@ export interface Selection {
   /** Requests the initial state object by object in the watch instead of as one large list. */
   readonly watchList?: boolean;
   /**
-   * In protobuf: objects are decoded as they come and kept so, quicker to read again and three times the memory.
-   * Otherwise their fields are decoded when they are read.
+   * For protobuf: objects are decoded on arrival and kept decoded, which is faster to read again and takes three times
+   * the memory. Otherwise their fields are decoded when they are read.
    */
   readonly keepsDecoded?: boolean;
 }
@@ -227,8 +227,9 @@ class Reflector<T extends KubeObject> {
   }
 
   /**
-   * A refusal that time does not cure (no rights, no such resource) is for people to see. A resource that
-   * was served and is no more is no such case: its definition is gone, and the informer is about to end.
+   * Logs why the reflector waits. A refusal that time does not cure (no rights, no such resource) is a warning for
+   * people to see. A resource that was served and is served no longer is not: its definition is gone, and the informer
+   * ends soon.
    */
   #say(error: unknown, gone: boolean, delayMs: number): void {
     const isUnserved = this.#hasListed && isNotFound(error);

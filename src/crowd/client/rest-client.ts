@@ -1,7 +1,7 @@
 /**
  * The socket transport: a Client over an injected byte transport, JSON both ways, or protobuf for built-in kinds.
  *
- * Patches, custom resources, discovery and what protobuf cannot hold are JSON in any case. A server that refuses
+ * Patches, custom resources, discovery and values that protobuf cannot hold are always JSON. A server that refuses
  * a protobuf body (415) has not read it: the request is sent once more, and that kind is JSON from then on.
  *
  * Bounds: an answer of `bodyBytesMax`, a watch frame of `frameBytesMax`; beyond them the call fails

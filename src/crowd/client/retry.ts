@@ -18,8 +18,8 @@ interface RetryOptions {
 }
 
 /**
- * Calls `f` until it succeeds, `triesMax` is spent, or the refusal is one that time does not cure
- * (4xx other than 429). The last error is thrown. Waits at least as long as the server asked for.
+ * Calls `f` until it succeeds, `triesMax` tries have failed, or the refusal is one that time does not cure
+ * (4xx other than 429). Throws the last error. Waits at least as long as the server asked for.
  */
 export async function retryTransient<T>(
   deps: RetryDeps,

@@ -10,7 +10,7 @@ export type Reconcile = (key: string, signal: AbortSignal) => Promise<ReconcileR
 
 /**
  * Runs `count` workers until `signal` aborts, then closes the queue and resolves when the last key
- * under work is done. A thrown error puts the key back with backoff, or after as long as the server
+ * under work is done. A key whose reconcile throws is queued again with backoff, or after the time that the server
  * asked for (429, 503 with retryAfterSeconds), whichever is later.
  */
 export async function runWorkers(

@@ -3,8 +3,8 @@
  *
  * Out    an interface per served version: the stored one is named by its kind, others by kind and version. Beside it
  *        the ResourceRef that clients and informers take.
- * Why this is safe: a definition is somebody else's. Names and enum values are written as string literals, the kind and the
- *        version must be identifiers, and descriptions are left out: nothing of it becomes code.
+ * Why this is safe: a definition is foreign text. Names and enum values are written as string literals, the kind and
+ *        the version must be identifiers, and descriptions are left out: no part of the text becomes code.
  */
 import type { CustomResourceDefinition, JSONSchemaProps } from "#api/gen/types.ts";
 import { isRecord } from "#base/is-record.ts";

@@ -1,11 +1,11 @@
 /**
- * Where the keys of a controller come from: changes of watched objects (`watch`), calls of its own (`KeySource`), or
+ * The sources of a controller's keys: changes of watched objects (`watch`), calls of its own (`KeySource`), or
  * the beginning (`once`).
  *
- *   change ── of a kind in `on`, of an object as `only` says, as `changed` says ──► `keysOf` it, as it was and as it is
- *          ──► the work queue, at once, or gathered by `sizeOf` the key
+ *   change ── of a kind in `on`, accepted by `only` and `changed` ──► `keysOf` the object before and after
+ *          ──► the work queue, at once, or delayed by `sizeOf` the key
  *
- * Holds  a key is added once per change, also where the object had it before and has it after.
+ * Holds  a key is added once per change, even if the object had it before and has it after.
  */
 import type { KubeObject } from "#api/object.ts";
 import { addGathered } from "./gather.ts";

@@ -1,5 +1,6 @@
 /**
- * A token bucket, as golang.org/x/time/rate has it: in any time t at most burst + qps * t are taken. Pure but for its clock.
+ * A token bucket, as golang.org/x/time/rate: in any time t at most burst + qps * t tokens are taken. Pure but for its
+ * clock.
  */
 import type { Clock } from "#platform/clock.ts";
 

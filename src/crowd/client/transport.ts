@@ -1,6 +1,6 @@
 /**
- * An exchange carries one API request to a server and brings the parsed answer back; `direct.ts` and
- * `rest-client.ts` are the two. `verbs.ts` makes a Client of any of them, so both speak alike.
+ * An exchange carries one API request to a server and returns the parsed answer. `direct.ts` and
+ * `rest-client.ts` implement it. `verbs.ts` makes a Client of any exchange, so all clients behave alike.
  *
  * In     a request whose path is decoded and whose body is plain data.
  * Out    the parsed object, or ApiError with the Status as the server worded it.

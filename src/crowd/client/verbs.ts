@@ -1,6 +1,6 @@
 /**
- * A Client over any exchange: turns verbs into requests and trusts the server's answers to have the
- * kind that was asked for (the one place where an answer gets its type).
+ * A Client over any exchange: turns verbs into requests. It trusts the server's answers to have the
+ * requested kind (this is the one place where an answer gets its type).
  */
 import type { AnyObject, KubeObject } from "#api/object.ts";
 import { resourceByPath } from "#api/schema/resources.ts";

@@ -34,8 +34,8 @@ interface CodedOptions {
 }
 
 /**
- * The same of a watch in another encoding. All its objects are of one kind, that of the first: it decides how they
- * are decoded, so another one is a fault of the server.
+ * Splits a watch body in another encoding. All its objects have the kind of the first, which decides how they
+ * are decoded; an object of another kind is a fault of the server.
  */
 export function codedWatchFrames(
   coding: ObjectCoding,

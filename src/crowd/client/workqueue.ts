@@ -1,11 +1,11 @@
 /**
  * Work queue of keys for level-triggered loops.
  *
- * Holds  a key waits at most once; a key under work is never given to a second worker: added again
- *        meanwhile it waits until `done`, then once more.
- * Out    keys in the order of their adding; after a failure later, 5 ms doubling to 1,000 s.
+ * Holds  a key waits at most once. A key under work is never given to a second worker: if it is added again
+ *        meanwhile, it waits until `done`, then runs once more.
+ * Out    keys in the order in which they were added; after a failure later, 5 ms doubling to 1,000 s.
  * Bounds as many entries as there are distinct keys, which the informers bound; no request rate limit
- *        (the server's flow control paces us: see retryAfterMs in run-workers.ts).
+ *        (the server's flow control paces this process: see retryAfterMs in run-workers.ts).
  * After  client-go util/workqueue.
  */
 import type { Clock } from "#platform/clock.ts";
@@ -41,7 +41,7 @@ export interface WorkQueueMetrics {
 
 /**
  * Called at each step of a key, synchronously, for counters and histograms. Steps are counted as client-go's
- * `workqueue_*` metrics count them, but for retries.
+ * `workqueue_*` metrics count them, except retries.
  */
 export interface WorkQueueObserver {
   /** A key that was not waiting was added: `adds_total`. */

@@ -1,11 +1,11 @@
 /**
  * An API server in memory for tests: a Client with objects, resourceVersions, watches, status and
- * binding subresources, graceful deletion and finalizers - without admission, validation, defaults,
+ * binding subresources, graceful deletion and finalizers. It has no admission, validation, defaults,
  * authorisation or garbage collection.
  *
- * Holds  one counter of resourceVersions; every write is seen by `get` at once and by watches a
+ * Holds  one counter of resourceVersions; every write is visible to `get` at once and to watches a
  *        microtask later, in order.
- * Tests  look at `calls`, seed with `put`, break things with `fail`, `cutWatches`, `compact`.
+ * Tests  read `calls`, seed with `put`, cause failures with `fail`, `cutWatches`, `compact`.
  */
 import { compactFields, compactLabels } from "#api/selectors/compact-selector.ts";
 import { parseFieldSelector } from "#api/selectors/field-selector.ts";

@@ -1,6 +1,6 @@
 /**
  * Patches for the fake API: JSON patch, merge patch, and a strategic merge that knows the merge keys
- * of the lists our controllers patch. The product's patches are in `api`; this one only has to be
+ * of the lists that the controllers patch. The product's patches are in `api`; this one only has to be
  * right for tests that patch conditions, containers, finalizers and the like.
  */
 import type { AnyObject } from "#api/object.ts";

@@ -1,6 +1,6 @@
 /**
- * `import { testTools } from "pilothouse/client/testing"`: what `connect` gives, for tests of controllers,
- * with a clock that the test moves. Delays, backoff and leases of what is made of these tools pass on
+ * `import { testTools } from "pilothouse/client/testing"`: the same tools as from `connect`, for tests of controllers,
+ * with a clock that the test moves. Delays, backoff and leases made with these tools advance on
  * command; the plane behind the client keeps its own time.
  *
  * Holds  between two timers, and before `advance` returns, every request under way has ended: a lease is
