@@ -1,7 +1,7 @@
 /**
- * A whole object as the bytes of a body: JSON, YAML or protobuf, as negotiated.
+ * Encodes a whole object as the bytes of a body: JSON, YAML or protobuf, as negotiated.
  *
- * JSON ends in a newline unless it is pretty, as upstream's encoder does.
+ * JSON ends in a newline unless it is pretty, as with upstream's encoder.
  */
 import { stringify } from "yaml";
 import { objectText } from "#api/json/kept-json.ts";
@@ -20,7 +20,7 @@ export function bodyOf(object: object, form: Negotiated): Uint8Array {
 }
 
 /**
- * The library makes a node of each value, at some 4 us: an object of a megabyte would take half a second.
+ * The YAML library makes a node of each value, at about 4 us: an object of a megabyte would take half a second.
  * Beyond this many characters of JSON the answer is YAML in flow style, which is that JSON.
  */
 export const blockStyleMax = 64 * 1024;

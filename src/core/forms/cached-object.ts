@@ -1,7 +1,7 @@
 /**
- * One object at one revision, as stored bytes with everything derived from them made at most once:
+ * One object at one revision, as stored bytes. Everything derived from them is made at most once:
  * the wire JSON (resourceVersion spliced in, never re-stringified), the parsed object, the labels
- * and selectable fields, and the encodings asked for (protobuf, Table row, watch frames).
+ * and selectable fields, and the requested encodings (protobuf, Table row, watch frames).
  *
  * All holders share one CachedObject per (key, revision); that is what "encode once" means here.
  */

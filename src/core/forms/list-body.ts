@@ -1,11 +1,11 @@
 /**
  * List bodies: the bytes of many objects, concatenated into blocks that later lists reuse.
  *
- * Holds  a block is a run of neighbours: their JSON joined by commas, or their protobuf entries. Runs end where an object's revision
- *        is a multiple of 32, so one write changes one run and all others stay shared: the same list
- *        again costs a pointer comparison per object, not a copy.
- * Memory a block dies with its first object (WeakMap), or when no list was asked for `idleMs`; at most `blockBytesMax` plus one object each,
- *        and `keptBlocksMax` bounds how many are held per list cache.
+ * Holds  a block is a run of neighbours: their JSON joined by commas, or their protobuf entries. Runs end where an
+ *        object's revision is a multiple of 32, so one write changes one run and all others stay shared: the same
+ *        list again costs a pointer comparison per object, not a copy.
+ * Memory a block is dropped with its first object (WeakMap), or when no list was requested for `idleMs`. It holds at
+ *        most `blockBytesMax` plus one object, and `keptBlocksMax` bounds the number of blocks per list cache.
  */
 import type { AnyObject } from "#api/object.ts";
 import { concatBytes } from "#base/bytes.ts";
@@ -25,8 +25,8 @@ const encoder = new TextEncoder();
 const comma = encoder.encode(",");
 const openBrace = 0x7b;
 /**
- * Objects of one turn: 1 to 3 ms where each is to be encoded. A page of 500 takes turns too, for many may be asked
- * for at once.
+ * Number of objects per turn: 1 to 3 ms when each must be encoded. A page of 500 takes turns too, because many pages
+ * may be requested at once.
  */
 const itemsPerTurn = 128;
 const tail = encoder.encode("]}\n");
@@ -53,7 +53,7 @@ export interface ItemForm {
 }
 
 /**
- * The stored JSON without the apiVersion and kind it begins with, which the list says once, as upstream.
+ * The stored JSON without the apiVersion and kind at its beginning, which the list states once, as upstream.
  * The first byte is the comma after them; every block writes `{` over the first byte of its objects.
  */
 export function storedForm(apiVersion: string, kind: string): ItemForm {

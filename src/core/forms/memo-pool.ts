@@ -1,10 +1,10 @@
 /**
- * One budget for everything derived from stored bytes and kept for the next reader: parsed objects,
- * labels, encodings. Stored values themselves are not counted: they are the store's.
+ * One budget for everything that is derived from stored bytes and kept for the next reader: parsed objects,
+ * labels, encodings. Stored values themselves are not counted, because they belong to the store.
  *
  * Invariant: the holders' bytes add up to at most `bytesMax` after every `add`. The clock algorithm
  * chooses what to evict: a holder used since the hand last passed gets one more round.
- * Cost: O(1) amortised; nothing is done on a hit but setting a flag in the holder.
+ * Cost: O(1) amortised; a hit only sets a flag in the holder.
  */
 import { assert } from "#base/assert.ts";
 

@@ -1,9 +1,9 @@
 /**
- * Content negotiation: which form an answer takes, and which form a body has.
+ * Content negotiation: the form of an answer, and the form of a body.
  *
  * Clauses of Accept are tried in Go's order: higher q first, then exact types before wildcards, then
- * as written; within a clause the server's own order decides. Unknown parameters are ignored; an `as`
- * the endpoint cannot serve makes the clause fail, not the request.
+ * as written; within a clause the server's own order decides. Unknown parameters are ignored. An `as`
+ * that the endpoint cannot serve makes the clause fail, not the request.
  */
 import { given } from "#base/given.ts";
 import { dictionary } from "#base/own.ts";
@@ -39,8 +39,8 @@ const parsedMax = 256;
 const parsed = new Map<string, readonly AcceptClause[]>();
 
 /**
- * What an endpoint can serve: no transforms for discovery, metadata alone for kinds without a store, all for
- * objects. Custom objects have no protobuf but for their metadata; tables have none at all.
+ * Transforms that an endpoint can serve: none for discovery, metadata only for kinds without a store, all for
+ * objects. Custom objects have no protobuf except for their metadata; tables have none at all.
  */
 export type TransformRule = "none" | "metadata" | "objects" | "custom";
 
@@ -72,8 +72,8 @@ function canTake(type: MediaType, transform: Transform | undefined, rule: Transf
 }
 
 /**
- * Accept as upstream's router reads it, before anything else does: types as they are written, of wildcards the
- * one for all, and no weights. @throws ApiError 406 when `types` has none of them.
+ * Checks Accept as upstream's router does, before anything else: it compares types as written, knows only the
+ * wildcard for all types, and ignores weights. @throws ApiError 406 when `types` has none of them.
  */
 export function requireForm(
   headers: Readonly<Record<string, string>>,

@@ -4,13 +4,13 @@
  *   {"apiVersion":"...","kind":"...","metadata":{   <- the splice point is right here
  *
  * The first byte is the format: 0x7b `{` is this one, the only one today. A new form takes another
- * first byte (0x6b `k` stays free: it is upstream's protobuf envelope); readers refuse what they do
- * not know. There is no header beyond that, so a value reads as plain JSON in any etcd tool, and
- * the splice point is found in the first hundred bytes because encodeObject puts metadata third.
+ * first byte (0x6b `k` stays free: it is upstream's protobuf envelope); readers refuse formats they do
+ * not know. There is no further header, so a value reads as plain JSON in any etcd tool, and
+ * the splice point is within the first hundred bytes because encodeObject puts metadata third.
  *
  * Wire JSON is the stored bytes with `"resourceVersion":"N",` spliced in: one copy, no parsing.
  * JSON from other writers, with metadata elsewhere, is accepted at the price of re-encoding. Stored
- * bytes never carry resourceVersion: upstream clears it before it writes, too.
+ * bytes never carry resourceVersion: upstream, too, clears it before it writes.
  */
 import { keepSpelling, objectText } from "#api/json/kept-json.ts";
 import type { AnyObject, ObjectMeta } from "#api/object.ts";
@@ -45,8 +45,8 @@ export function encodeObject(object: AnyObject): Uint8Array {
 }
 
 /**
- * Complete JSON with `revision` as resourceVersion, in an array of its own, or in a part of a buffer
- * shared with others of its kind; 0 is "never stored": the value as it is.
+ * Returns complete JSON with `revision` as resourceVersion, in an array of its own or in a part of a buffer
+ * shared with others of its kind. Revision 0 means "never stored": the value is returned unchanged.
  */
 export function wireJson(value: Uint8Array, revision: number): Uint8Array {
   if (revision === 0) return value;
@@ -109,8 +109,8 @@ function wireJsonForeign(value: Uint8Array, revision: number): Uint8Array {
 }
 
 /**
- * Index after `"metadata":{`, or -1 when the value was not made by encodeObject: its second brace is
- * metadata's, because neither apiVersion nor kind holds one.
+ * Returns the index after `"metadata":{`, or -1 when the value was not made by encodeObject. The second brace of the
+ * value is metadata's, because neither apiVersion nor kind contains one.
  */
 function splicePoint(value: Uint8Array): number {
   if (value[0] !== formatJson) return -1;

@@ -5,7 +5,7 @@
  *        objects cost their key strings, not 50,000 parses. The value may lie in a block that the store
  *        has released; `rehome` copies long-lived values out of such blocks.
  * Memo   parsed object, labels and up to `encodingsMax` encodings, charged to the resource's
- *        MemoPool and dropped when its budget runs out; a dropped memo is simply made again.
+ *        MemoPool and dropped when its budget is used up; a dropped memo is simply made again.
  * Rule   nothing reachable from here is ever changed; `freeze` (tests) makes that a TypeError.
  */
 import type { AnyObject } from "#api/object.ts";

@@ -1,6 +1,6 @@
 /**
- * Watch frames: what one event looks like on the wire, made once per (object, type, form) and shared
- * by every watcher; and joined blocks, made once per batch however many watchers get that batch.
+ * Watch frames: the wire form of one event, made once per (object, type, form) and shared
+ * by every watcher; and joined blocks, made once per batch for all watchers that get that batch.
  */
 import { ApiError, toStatus } from "#api/status.ts";
 import type { AnyObject } from "#api/object.ts";
@@ -146,7 +146,7 @@ export const blockBytesMax = 256 * 1024;
 
 /**
  * Joins the frames of a batch into one block. Watchers that get the same frames get the same block:
- * frames are shared objects, so comparing a batch with the last few costs pointers, not bytes.
+ * frames are shared objects, so comparing a batch with the last few compares pointers, not bytes.
  */
 export class FrameJoiner {
   #recent: readonly Joined[] = [];

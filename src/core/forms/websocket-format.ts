@@ -1,9 +1,9 @@
 /**
- * Watch frames as WebSocket messages: text of JSON, binary of protobuf, one event each.
+ * Watch frames as WebSocket messages: text for JSON, binary for protobuf, one event each.
  *
- * Holds  a message is the very bytes of the frame behind a head, so streams over HTTP and over WebSocket share
- *        what was encoded. Heads depend on the length alone and are shared, too: a batch is joined once, however
- *        many watchers get it.
+ * Holds  a message is a head followed by the very bytes of the frame, so streams over HTTP and over WebSocket share
+ *        the encoded bytes. Heads depend on the length alone and are shared, too: a batch is joined once for all
+ *        watchers that get it.
  */
 import { messageHead } from "#wire/websocket/frames.ts";
 import type { WatchFormat } from "./watch-frames.ts";

@@ -1,8 +1,8 @@
 /**
- * Protobuf for clients: answers, frames of watches and bodies. `#client/object-coding.ts` is its contract.
+ * Protobuf for clients: answers, watch frames and bodies. It implements `#client/object-coding.ts`.
  *
- * Holds  fields that the schema of this version does not know are left out and reported, each once; an object that has
- *        one is not encoded, so its sender takes JSON.
+ * Holds  fields that the schema of this version does not know are left out and reported, each once. An object that has
+ *        such a field is not encoded, so its sender uses JSON.
  * Bounds by bytes: the caller has limited them.
  */
 import { Buffer } from "node:buffer";
@@ -69,8 +69,8 @@ export class ProtobufCoding {
   }
 
   /**
-   * A watch's frame without its length: WatchEvent{1: type, 2: RawExtension{1: object}}. `isFirstState`: it is of
-   * the state that a list or a watch begins with, all of which is kept.
+   * Decodes a watch's frame without its length: WatchEvent{1: type, 2: RawExtension{1: object}}. `isFirstState`: the
+   * frame belongs to the state that a list or a watch begins with, all of which is kept.
    */
   event(frame: Uint8Array, isLazy: boolean, isFirstState: boolean): Frame {
     const cursor = this.#cursor;

@@ -1,5 +1,5 @@
 /**
- * How a message of one definition is read: its fields by their numbers, with what their values are.
+ * The plan for reading a message of one definition: its fields by their numbers, with the types of their values.
  * Made once per definition, on first use.
  */
 import type { FieldSchema } from "#api/schema/schema-types.ts";

@@ -1,8 +1,8 @@
 /**
- * Protobuf request bodies: bytes to the JSON object that Go would make of them.
+ * Decodes protobuf request bodies: bytes to the JSON object that Go would make of them.
  *
- * The schema says what a field is, `numbers.ts` under which number it travels and what its zero means
- * in JSON. Unknown numbers are skipped, as protobuf wants it.
+ * The schema gives the type of a field; `numbers.ts` gives its number on the wire and the meaning of its zero
+ * in JSON. Unknown numbers are skipped, as protobuf requires.
  * Cost   a plan per definition is made on first use.
  */
 import { exactInteger } from "#base/exact-json.ts";

@@ -1,5 +1,5 @@
 /**
- * How a message of one definition is written: its fields with their tags, highest number first,
+ * The plan for writing a message of one definition: its fields with their tags, highest number first,
  * because messages are written back to front. Made once per definition, on first use.
  */
 import type { FieldSchema } from "#api/schema/schema-types.ts";

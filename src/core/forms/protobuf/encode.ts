@@ -1,9 +1,9 @@
 /**
- * Objects of built-in kinds to protobuf, byte for byte as upstream's own encoder writes them: fields
+ * Encodes objects of built-in kinds as protobuf, byte for byte like upstream's own encoder: fields
  * by ascending number, map keys sorted, scalars written even when zero, pointers only when set.
  *
- * Integers beyond 2^53 come as bigint (`#base/exact-json.ts`) and keep their digits.
- * Cost   one pass from the back into one scratch, one copy; a Pod of 2.4 KB JSON about 6 µs.
+ * Integers beyond 2^53 are given as bigint (`#base/exact-json.ts`) and keep their digits.
+ * Cost   one pass from the back into one scratch buffer, one copy; about 6 µs for a Pod of 2.4 KB JSON.
  */
 import { spelledJson } from "#api/json/kept-json.ts";
 import type { AnyObject, GroupVersionKind } from "#api/object.ts";

@@ -1,9 +1,9 @@
 /**
- * What goes around a message: the envelope of every object on the wire, list bodies and watch frames.
+ * The encodings around a message: the envelope of every object on the wire, list bodies and watch frames.
  *
  *   object   "k8s\0" Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: message, 3: "", 4: ""}
- *   list     the same, its message being {metadata, items...}: items are entries, made once each
- *   entry    one item as it stands in a list: tag, length, message
+ *   list     the same, with {metadata, items...} as its message: items are entries, made once each
+ *   entry    one item as encoded in a list: tag, length, message
  *   frame    length in 4 bytes, big-endian, then WatchEvent{1: type, 2: RawExtension{1: object}}
  */
 import { listMetaDefinition, objectMetaDefinition } from "#api/schema/schema.ts";

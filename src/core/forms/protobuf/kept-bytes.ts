@@ -1,10 +1,10 @@
 /**
- * The bytes of one object, its head, and what was decoded of it lately.
+ * The bytes of one object, its head, and its recently decoded fields.
  *
- * Bytes  of the state that a list or a watch begins with: parts of slabs, which the collector neither moves nor
- *        reads. They are as large as the state was; each goes when none of its objects is left, at the latest with
- *        the next list, which replaces all of a copy (`client/informer.ts`).
- *        Of later objects: a string of chars 0..255 each, which pins nothing else.
+ * Bytes  for the state that a list or a watch begins with: parts of slabs, which the collector neither moves nor
+ *        reads. Slabs are as large as the state was. Each is freed when none of its objects is left, at the latest
+ *        with the next list, which replaces all of a copy (`client/informer.ts`).
+ *        For later objects: a string of chars 0..255 each, which pins nothing else.
  * Bounds decoded fields of the last `decodedMax` objects are kept for the next read; older ones are decoded again.
  *        More of them would outlive the collector's young generation, which costs more than decoding twice.
  */

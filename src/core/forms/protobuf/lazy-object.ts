@@ -3,11 +3,11 @@
  *
  *   { apiVersion, kind, metadata: getter, spec: getter, status: getter, [headKey]: KeptBytes }
  *
- * Holds  it has the keys and values of the object that `decodeDefinition` makes: copies, JSON and comparisons see
- *        no difference. Its fields cannot be assigned, and what a getter gave must not be changed.
- *        A message that is broken inside of a field throws ProtobufError when that field is read.
- *        managedFields are a third of the metadata and hardly ever read: they have a getter of their own, and show
- *        as one when the metadata is printed.
+ * Holds  it has the keys and values of the object that `decodeDefinition` makes: copies, JSON and comparisons show
+ *        no difference. Its fields cannot be assigned, and the result of a getter must not be changed.
+ *        A message that is broken inside a field throws ProtobufError when that field is read.
+ *        managedFields are a third of the metadata and hardly ever read. They have a getter of their own, and appear
+ *        as a getter when the metadata is printed.
  */
 import { headKey } from "#api/json/object-head.ts";
 import type { AnyObject } from "#api/object.ts";

@@ -3,10 +3,10 @@
  *
  *     <definition> <json name>=<number>[.<number>...][flag] ...
  *
- * A dotted number is a path: Go embeds the inner struct in JSON (its fields stand in the outer object)
- * but not in protobuf, where it is a message of its own. Flags say what Go's JSON does with a zero:
- * `*` a pointer, written whenever it is set; `!` written always; none: left out when it is zero.
- * Checked against the encoded objects of the upstream test data by decode.test.ts.
+ * A dotted number is a path: Go embeds the inner struct in JSON (its fields appear in the outer object)
+ * but not in protobuf, where it is a message of its own. Flags state what Go's JSON does with a zero:
+ * `*` a pointer, written whenever it is set; `!` always written; none: left out when it is zero.
+ * decode.test.ts checks the table against the encoded objects of the upstream test data.
  */
 // long: one table, no logic
 export const fieldNumbers = `io.k8s.api.admissionregistration.v1.ApplyConfiguration expression=1

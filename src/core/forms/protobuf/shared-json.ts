@@ -1,7 +1,7 @@
 /**
- * JSON texts inside of objects (fieldsV1) parsed once: those of a workload's Pods are mostly the same.
+ * Parses JSON texts inside objects (fieldsV1) once: those of a workload's Pods are mostly equal.
  *
- * Holds  what it gives is frozen, for many objects share it.
+ * Holds  results are frozen, because many objects share them.
  * Bounds two generations of `textsMax` texts of at most `lengthMax` characters; longer ones are parsed each time.
  */
 import { parseRaw } from "./free.ts";
