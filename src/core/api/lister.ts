@@ -1,6 +1,6 @@
 /**
  * Synchronous reads from the server's own caches, for policy code that runs inside a request
- * (authorizers, admission). At least as new as the last write this process answered.
+ * (authorizers, admission). Results are at least as new as the last write that this process answered.
  */
 import type { AnyObject, GroupResource } from "./object.ts";
 

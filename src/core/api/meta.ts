@@ -1,6 +1,6 @@
 /**
- * Object metadata on its way into the store: what the server fills, what a client may not touch, and
- * the rules every kind shares (apimachinery api/validation/objectmeta.go, registry/rest).
+ * Object metadata on its way into the store: fields that the server fills, fields that a client may not change, and
+ * the rules that every kind shares (apimachinery api/validation/objectmeta.go, registry/rest).
  *
  * Order of a create: prepareMetadataForCreate -> strategy.prepareForCreate -> validateMetadata.
  * Order of an update: prepareMetadataForUpdate -> strategy.prepareForUpdate -> validateMetadataUpdate.
@@ -102,8 +102,8 @@ export function resetMetadataForStatus(next: AnyObject, old: AnyObject): AnyObje
 }
 
 /**
- * Drops repeated owners (same uid... same everything); `warning` is the text for the client. Upstream looks at
- * what a create or update sent, and at what mutating admission made of any write.
+ * Drops repeated owner references, which are equal in every field; `warning` is the text for the client. Upstream
+ * checks the object that a create or update sent, and the result of mutating admission for any write.
  */
 export function dedupOwnerReferences(
   object: AnyObject,

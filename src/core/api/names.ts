@@ -1,6 +1,6 @@
 /**
- * Names: which texts may name what, and how a generated name is made. Findings carry upstream's exact
- * texts (apimachinery util/validation, api/validation); an empty list means the name is fine.
+ * Names: the valid names of each kind of thing, and how a generated name is made. Findings carry upstream's exact
+ * texts (apimachinery util/validation, api/validation); an empty list means the name is valid.
  */
 import { ownEntry } from "#base/own.ts";
 import {

@@ -1,8 +1,8 @@
 /**
- * The object model every room shares: a Kubernetes object is plain JSON data.
+ * The object model that every room shares: a Kubernetes object is plain JSON data.
  *
- * Objects are deeply readonly in type and, once they have been handed on, never changed. To get another
- * object, make one (spread, or `structuredClone` then edit before handing on).
+ * Objects are deeply readonly in type and, once they have been passed on, never changed. To get another
+ * object, make one (spread, or `structuredClone` and edit before passing it on).
  * The typed kinds (Pod, Deployment ...) are generated: `#api/gen/types.ts`.
  */
 

@@ -1,11 +1,11 @@
 /**
- * What objects use of a ResourceQuota: shared by admission, which charges before a write, and the
- * quota controller, which counts what is there.
+ * Computes how much of a ResourceQuota objects use. Shared by admission, which charges before a write, and the
+ * quota controller, which counts existing objects.
  *
- * In     an object and the quota's scopes; time, because a pod stuck in deletion stops counting.
+ * In     an object and the quota's scopes; the time, because a pod stuck in deletion stops counting.
  * Out    amounts by quota name: `pods`, `requests.cpu`, `services.nodeports`, `count/jobs.batch` ...
- * Holds  every amount is what upstream's evaluators (kubernetes pkg/quota/v1/evaluator) would say.
- * Absent resource claims (DRA), and resources a running resize has in its status.
+ * Holds  every amount equals that of upstream's evaluators (kubernetes pkg/quota/v1/evaluator).
+ * Absent resource claims (DRA), and resources that a running resize has in its status.
  */
 import { clampToSafe } from "./go/go-integer.ts";
 import { isNativeResource } from "./validation/resources.ts";
@@ -121,8 +121,8 @@ export function quotaMatches(
 }
 
 /**
- * What the objects of the quota's namespace use: every name in spec.hard, zero when nothing does.
- * `list` gives the namespace's objects of one resource.
+ * Returns the usage of the quota's namespace: every name in spec.hard, zero where nothing is used.
+ * `list` returns the namespace's objects of one resource.
  */
 export function usageOf(
   quota: ResourceQuota,

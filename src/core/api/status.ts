@@ -1,5 +1,5 @@
 /**
- * Status: the one shape in which every Kubernetes error leaves the server, as data.
+ * Status: the one form in which every Kubernetes error leaves the server, as data.
  *
  * Texts, reasons and codes are upstream's (apimachinery pkg/api/errors). `ApiError` is thrown by
  * registry, admission and handlers; `server/status.ts` turns it into bytes.

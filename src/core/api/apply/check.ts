@@ -1,5 +1,5 @@
 /**
- * Whether what a client applies fits its schema: fields that are declared, values of the right
+ * Checks whether an applied configuration fits its schema: fields that are declared, values of the right
  * form, list elements with all their keys and no duplicates. Texts as structured-merge-diff's.
  */
 import { isJsonObject, setField } from "../json/json-value.ts";

@@ -1,5 +1,5 @@
 /**
- * What differs between two values of one shape, as three sets of paths.
+ * Compares two values of one shape; the differences are three sets of paths.
  * After  structured-merge-diff typed/compare.go.
  */
 import { getField, isJsonObject, jsonEqual } from "../json/json-value.ts";

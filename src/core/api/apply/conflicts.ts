@@ -13,8 +13,8 @@ export interface Conflict {
 }
 
 /**
- * 409 with one cause for every field, at most `fieldsTold`.
- * Cost  linear in the paths that conflict; what is made of them is bounded.
+ * Makes the 409 error with one cause per field, at most `fieldsTold`.
+ * Cost  linear in the paths that conflict; the size of the error is bounded.
  */
 export function conflictError(conflicts: readonly Conflict[]): ApiError {
   const owners = ownersTold(conflicts);
@@ -29,8 +29,8 @@ export function conflictError(conflicts: readonly Conflict[]): ApiError {
 }
 
 /**
- * Fields listed, of all owners together. Upstream lists all; beyond this the message says how many it left
- * out. Hundreds of owners of hundreds of fields each would be 60,000 causes, 6 MB of an answer.
+ * Maximum number of fields listed, for all owners together. Upstream lists all; here the message says how many further
+ * ones there are. Hundreds of owners of hundreds of fields each would make 60,000 causes, an answer of 6 MB.
  */
 const fieldsTold = 2_000;
 

@@ -7,11 +7,11 @@
  *               the result afterwards (defaulted fields have no owner), then admit and validate.
  *               A result equal to `live` need not be written; `changed` says so.
  *
- * Both are also there in steps (trackingUpdate, applyingPatch): what many managers own takes long.
+ * Both also exist in steps (trackingUpdate, applyingPatch), because objects with many managers take long.
  *
  * In both, `live` is the stored object in the request's version, undefined when there is none. For a
- * subresource, `resetFields` are the fields its strategy copies from the old object, as for the main
- * resource (`status`, say): writing them there gives no ownership.
+ * subresource, `resetFields` are the fields that its strategy copies from the old object, as for the main
+ * resource (`status`, for example): writing them there gives no ownership.
  * After  apimachinery pkg/util/managedfields; limits and texts are its own.
  */
 import { jsonEqual } from "../json/json-value.ts";
@@ -288,7 +288,7 @@ function* managersOfLive(
 }
 
 /**
- * Conflicts end the apply, unless forced. kubectl may take fields that it last applied client-side and
+ * Ends the apply on conflicts, unless it is forced. kubectl may take fields that it last applied client-side and
  * that were not changed since.
  */
 function resolveConflicts(

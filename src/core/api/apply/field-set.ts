@@ -1,13 +1,13 @@
 /**
- * Sets of field paths: what a manager owns, what a write changed. A trie, one node per path element.
+ * Sets of field paths: the fields that a manager owns, or that a write changed. A trie, one node per path element.
  *
  * A path element is text, as fieldsV1 writes it:
  *   f:name                 a field of an object, or a key of a map
  *   k:{"name":"a"}         the element of a keyed list with these keys, in key order
  *   v:"a"                  the element of a set
  *   i:0                    an element by index; only old clients write it
- * A node is a member when the path that ends there is in the set; a set may hold a path and paths
- * below it. Nodes are never changed, so sets share what they have in common.
+ * A node is a member when the path that ends there is in the set; a set may hold both a path and paths
+ * below it. Nodes are never changed, so sets share their common parts.
  * After  structured-merge-diff fieldpath/set.go.
  */
 export interface FieldSet {

@@ -1,6 +1,6 @@
 /**
- * Moving from client-side to server-side apply: kubectl's annotation of what it last applied tells
- * which conflicts are with its own former self, and is kept up to date while it exists.
+ * Moves from client-side to server-side apply: kubectl's annotation of its last applied configuration shows
+ * which conflicts are with kubectl's own earlier writes. The annotation is kept up to date while it exists.
  */
 import { parseExactJson } from "#base/exact-json.ts";
 import { isJsonObject } from "../json/json-value.ts";

@@ -1,8 +1,8 @@
 /**
- * Field managers: the entries of metadata.managedFields as sets by manager, and back.
+ * Field managers: converts the entries of metadata.managedFields to sets by manager, and back.
  *
- * A manager is told from another by name, operation and subresource, and an updater also by the
- * version it wrote in. Entries whose set did not change are handed back as they were read, so an
+ * A manager is identified by name, operation and subresource, and an updater also by the
+ * version it wrote in. Entries whose set did not change are returned as they were read, so an
  * unchanged object stays equal to itself.
  */
 import { isJsonObject } from "../json/json-value.ts";
@@ -82,8 +82,8 @@ function decodeEntry(entry: ManagedFieldsEntry): ManagerSet | undefined {
 }
 
 /**
- * What is wrong with entries that somebody else made, in upstream's words; undefined: nothing.
- * `entries`: not looked at by a decoder yet.
+ * Returns what is wrong with entries from outside, in upstream's words; undefined: nothing.
+ * `entries`: not yet checked by a decoder.
  */
 export function managedFieldsFault(entries: unknown): string | undefined {
   const list: readonly unknown[] = Array.isArray(entries) ? entries : [];

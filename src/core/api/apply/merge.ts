@@ -1,5 +1,5 @@
 /**
- * Merging what a client applies into the live object, and taking paths out of an object.
+ * Merges an applied configuration into the live object, and removes paths from an object.
  * After  structured-merge-diff typed/merge.go, typed/remove.go.
  */
 import { getField, setField } from "../json/json-value.ts";
@@ -64,8 +64,8 @@ function withoutNulls(value: MutableJson, shape: Shape): MutableJson {
 }
 
 /**
- * The live order is kept for elements only the live list has; elements of both come in the applied
- * order. Walks both lists at once, waiting at each shared element until the other side is there.
+ * Merges two lists. Elements that only the live list has keep the live order; elements of both have the applied
+ * order. Walks both lists at once, and waits at each shared element until the other side has reached it.
  */
 function mergeLists(
   live: readonly MutableJson[],

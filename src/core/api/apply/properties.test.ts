@@ -1,6 +1,6 @@
 /**
- * Properties of server-side apply over random histories: few labels, containers and fields, so that
- * managers meet.
+ * Properties of server-side apply over random histories, with few labels, containers and fields, so that
+ * managers use the same ones.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

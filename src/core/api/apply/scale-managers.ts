@@ -1,10 +1,10 @@
 /**
- * managedFields of an object as those of its Scale, and back: only the owners of the replicas count there, under
- * another path and another version.
+ * Converts managedFields of an object to those of its Scale, and back. Only the owners of the replicas count there,
+ * under another path and another version.
  *
  * Holds  as upstream, a write of the Scale moves the replicas of an updater of the object into a second entry
  *        without a time. Both entries have one identity, so the next reader keeps the later one only: the updater
- *        does not own the replicas any more.
+ *        then no longer owns the replicas.
  * After  apimachinery pkg/util/managedfields/scalehandler.go.
  */
 import type { ManagedFieldsEntry } from "../object.ts";

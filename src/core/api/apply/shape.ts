@@ -1,16 +1,16 @@
 /**
- * Shapes: what server-side apply needs to know of a schema - where an object is one leaf, where it
- * has fields of its own, and what tells the elements of a list apart.
+ * Shapes: the facts of a schema that server-side apply needs: where an object is one leaf, where it
+ * has fields of its own, and what identifies the elements of a list.
  *
- * leaf      a scalar of a type, or a list or map that is owned as a whole (atomic); what a client applies is
+ * leaf      a scalar of a type, or a list or map that is owned as a whole (atomic). An applied value is
  *           checked against both; without either it may be anything
- * struct    an object with named fields; others are refused in what a client applies
+ * struct    an object with named fields; others are refused in an applied configuration
  * map       an object whose keys are data
  * set       a list of distinct scalars
- * list      a list whose elements are told apart by the values of `keys`
+ * list      a list whose elements are identified by the values of `keys`
  * deduced   no schema: objects are maps of deduced values, everything else is a leaf
  *
- * Shapes are made on demand, once per definition, so recursive definitions are no trouble.
+ * Shapes are made on demand, once per definition, so recursive definitions are possible.
  */
 import type { JsonValue } from "../object.ts";
 import type { FieldSchema, ObjectSchema } from "../schema/schema-types.ts";

@@ -1,6 +1,6 @@
 /**
- * Work on the sets of all managers, in steps: an object may have hundreds of managers with hundreds of
- * paths each, and between two steps the server serves others.
+ * Processes the sets of all managers in steps: an object may have hundreds of managers with hundreds of
+ * paths each, and between two steps the server serves other requests.
  *
  * Bounds  a step is at most `stepPathsMax` paths and those of one more manager.
  */

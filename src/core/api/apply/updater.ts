@@ -1,10 +1,10 @@
 /**
- * The rules of ownership, on sets and objects without any request around them.
+ * The rules of ownership, on sets and objects, independent of requests.
  *
  * update   a manager that changes a field becomes its only owner; removed fields lose their owners.
- * apply    the applier owns the applied fields, shared with managers that own them at the same value; a
- *          field owned by another manager at another value is a conflict, unless forced; a field owned by
- *          this applier before and not applied now is removed, unless another manager owns it too.
+ * apply    the applier owns the applied fields, shared with managers that own them at the same value. A
+ *          field owned by another manager at another value is a conflict, unless forced. A field that this applier
+ *          owned before and does not apply now is removed, unless another manager owns it too.
  *
  * Owners are compared in the version they wrote in; `types` converts. An owner whose version is no
  * longer served owns nothing. After  structured-merge-diff merge/update.go.

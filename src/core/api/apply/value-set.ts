@@ -1,6 +1,6 @@
 /**
- * The set of paths a value has: leaves, keys of maps, elements of lists, and objects that are
- * empty. And what the other sets of one manager need done to them by schema.
+ * The set of paths that a value has: leaves, keys of maps, elements of lists, and empty
+ * objects. Also the corrections that the schema requires for the other sets of a manager.
  * After  structured-merge-diff typed/tofieldset.go, fieldpath EnsureNamedFieldsAreMembers.
  */
 import { isJsonObject } from "../json/json-value.ts";
@@ -17,8 +17,8 @@ export function setOfValue(value: MutableJson, shape: Shape): FieldSet {
 }
 
 /**
- * The same, but lists that are empty are members too: for telling what is still there after paths
- * were taken out.
+ * Like `setOfValue`, but empty lists are members too: it shows what is left after paths
+ * were removed.
  */
 export function setOfContent(value: MutableJson, shape: Shape): FieldSet {
   return nodeOf(value, shape, (member) => isVoid(member) || isEmptyList(member));
@@ -93,8 +93,8 @@ function elementShape(shape: Shape, element: string): Shape {
 }
 
 /**
- * The set as the present schema can hold it: paths below what has become atomic are the path of
- * the whole. (What has become granular is refined by the next write of its manager.)
+ * Reduces a set to what the present schema can hold: paths below a value that has become atomic are replaced by the
+ * value's own path. (A value that has become granular is refined by the next write of its manager.)
  */
 export function reconcileSet(set: FieldSet, shape: Shape): FieldSet {
   if (set.children.size === 0 || shape.kind === "deduced") return set;

@@ -1,6 +1,6 @@
 /**
- * What all walks over a value and its shape share: which form a value has under a shape, and what
- * its members are, by path element.
+ * The common parts of all walks over a value and its shape: the form that a value has under a shape, and
+ * its members by path element.
  */
 import { isJsonObject } from "../json/json-value.ts";
 import type { MutableJson, MutableObject } from "../json/json-value.ts";
@@ -18,8 +18,8 @@ const leafForm: Form = { kind: "leaf" };
 const deducedMap: Extract<Shape, { kind: "map" }> = { kind: "map", items: deduced };
 
 /**
- * `values` are the one or two sides of the walk, of which some may be absent or null. Where a value
- * does not fit its shape (stored before the schema changed), it is one leaf.
+ * Returns the form of the walked values: `values` are the one or two sides of the walk, which may be absent or null. A
+ * value that does not fit its shape (stored before the schema changed) is one leaf.
  */
 export function formOf(shape: Shape, ...values: readonly (MutableJson | undefined)[]): Form {
   const present = values.filter((value) => value !== undefined && value !== null);
@@ -59,8 +59,8 @@ export function itemShape(shape: ListShape | SetShape): Shape {
 }
 
 /**
- * The path element of a list element. A key that is absent and has no default is left out of it,
- * so what was once stored stays addressable; what clients apply is checked by `check.ts`.
+ * Returns the path element of a list element. A key that is absent and has no default is left out of it,
+ * so that stored elements stay addressable; `check.ts` checks applied ones.
  */
 export function itemElement(shape: ListShape | SetShape, item: MutableJson): string {
   if (shape.kind === "set") return valueElement(item);

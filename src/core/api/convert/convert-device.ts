@@ -1,6 +1,6 @@
 /**
- * resource.k8s.io/v1beta1 and v1: two shapes differ. A request's device fields stand in the request
- * itself in v1beta1 and under `exactly` in v1; a slice's devices are wrapped in `basic` in v1beta1.
+ * resource.k8s.io/v1beta1 and v1 differ in two shapes. The device fields of a request are in the request
+ * itself in v1beta1 and under `exactly` in v1; the devices of a slice are wrapped in `basic` in v1beta1.
  */
 import { isRecord } from "#base/is-record.ts";
 import type { AnyObject } from "../object.ts";

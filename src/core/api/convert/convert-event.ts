@@ -1,6 +1,6 @@
 /**
- * Events between core/v1 and events.k8s.io/v1: one object under two sets of field names. The event
- * room of both groups is the same storage, so every field has a counterpart and nothing is lost.
+ * Converts Events between core/v1 and events.k8s.io/v1: one object under two sets of field names. Both
+ * groups share one storage, so every field has a counterpart and nothing is lost.
  */
 import { ownEntry } from "#base/own.ts";
 import type { AnyObject } from "../object.ts";

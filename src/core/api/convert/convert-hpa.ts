@@ -1,7 +1,7 @@
 /**
- * HorizontalPodAutoscaler between autoscaling/v1 and v2. What v1 has no field for (metrics other
- * than CPU utilisation, current metrics, conditions, behavior) travels in annotations, so that
- * either version read and written back loses nothing. The annotations' JSON is upstream's.
+ * Converts HorizontalPodAutoscaler between autoscaling/v1 and v2. Values without a field in v1 (metrics other
+ * than CPU utilisation, current metrics, conditions, behavior) are carried in annotations, so that
+ * reading either version and writing it back loses nothing. The annotations' JSON is upstream's.
  */
 import { given } from "#base/given.ts";
 import { getField, isJsonObject } from "../json/json-value.ts";

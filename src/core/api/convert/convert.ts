@@ -1,6 +1,6 @@
 /**
- * One object in another version of its kind. Few kinds have versions that differ in shape;
- * for all others the versions we serve agree, and conversion changes `apiVersion` alone.
+ * Converts an object to another version of its kind. Few kinds have versions that differ in shape.
+ * For all others the served versions agree, and conversion changes only `apiVersion`.
  */
 import { ownEntry } from "#base/own.ts";
 import * as device from "./convert-device.ts";

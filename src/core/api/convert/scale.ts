@@ -1,6 +1,6 @@
 /**
  * The scale subresource: an autoscaling/v1 Scale read from an object, and written back to it.
- * Built-ins by resource; custom resources by the paths of their CRD.
+ * Built-in kinds are found by resource; custom resources use the paths of their CRD.
  */
 import type { Scale } from "../gen/types.ts";
 import { getField, isJsonObject } from "../json/json-value.ts";
@@ -79,8 +79,8 @@ function scaleMetadata(metadata: ObjectMeta): ObjectMeta {
 }
 
 /**
- * `object` with the replicas `scale` asks for. A resourceVersion in `scale` goes along, so the
- * update that follows checks it. Throws ApiError 422 for a negative number.
+ * Returns `object` with the replicas of `scale`. A resourceVersion in `scale` is copied too, so that the
+ * following update checks it. Throws ApiError 422 for a negative number.
  */
 export function applyScale(
   group: string,

@@ -1,6 +1,6 @@
 /**
- * The door of defaulting: one rule per built-in kind. Applied to what a client sent (after decoding,
- * before admission) and to what patches make. Idempotent; kinds without a rule come back as they are.
+ * The entry point of defaulting: one rule per built-in kind. Applied to what a client sent (after decoding,
+ * before admission) and to the results of patches. Idempotent; kinds without a rule are returned unchanged.
  *
  * Explicit nulls are absent values upstream and are dropped, except in the kinds that carry foreign
  * data. Cost: one walk of the object; nothing is copied when nothing changes.

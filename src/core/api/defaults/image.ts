@@ -1,6 +1,6 @@
 /**
- * Image references as far as the pull policy needs them: the grammar of distribution/reference, with the names that
- * Docker leaves out. What the grammar refuses has no tag, not even `latest`.
+ * Parses image references as far as the pull policy needs: the grammar of distribution/reference, with the names that
+ * Docker leaves out. A text that the grammar refuses has no tag, not even `latest`.
  */
 
 const component = "[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?";

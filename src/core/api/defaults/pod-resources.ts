@@ -1,5 +1,5 @@
 /**
- * Pod-level resources: requests a pod asks for as a whole default to what its containers ask for, and
+ * Pod-level resources: the requests of a pod as a whole default to the requests of its containers, or
  * else to the pod's own limits (upstream defaultPodRequests, KEP-2837).
  */
 import { dictionary, ownEntry } from "#base/own.ts";
@@ -23,7 +23,7 @@ export function isPodLevelResource(name: string): boolean {
 type Amounts = Record<string, Quantity>;
 
 /**
- * What the containers of a pod ask for together: regular and sidecar containers run at once, plain
+ * Sums the requests or limits of a pod's containers: regular and sidecar containers run at once, plain
  * init containers one by one beside the sidecars before them.
  * @param list `requests` or `limits`
  */

@@ -1,6 +1,6 @@
 /**
  * Defaults of pod specs and pod templates (upstream pkg/apis/core/v1/defaults.go and the `+default`
- * markers), plus what upstream's conversion writes beside them: `resources: {}` of containers, the
+ * markers), plus the fields that upstream's conversion writes: `resources: {}` of containers, and the
  * old name of the service account. All idempotent; key order follows the defaulting order.
  */
 import type { Fields } from "../validation/fields.ts";

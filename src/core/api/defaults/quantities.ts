@@ -1,6 +1,6 @@
 /**
- * Resource lists are stored canonical: nothing finer than a thousandth, and in the one form their
- * value prints in (`1000m` is stored as `1`). What is no quantity stays, for validation to refuse.
+ * Resource lists are stored in canonical form: nothing finer than a thousandth, and in the one form in which their
+ * value prints (`1000m` is stored as `1`). A value that is no quantity is kept, for validation to refuse.
  */
 import {
   formatQuantity,

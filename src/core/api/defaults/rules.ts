@@ -1,6 +1,6 @@
 /**
- * The words defaulting rules are written in. A rule takes an object and gives the object to go on
- * with: the same one when nothing changes, so "unchanged" is a reference comparison all the way up.
+ * The building blocks of defaulting rules. A rule takes an object and returns the object to continue
+ * with: the same one when nothing changes, so "unchanged" is a reference comparison at every level.
  */
 import type { Fields } from "../validation/fields.ts";
 import { isFields } from "../validation/fields.ts";

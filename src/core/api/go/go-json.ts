@@ -1,6 +1,6 @@
 /**
  * JSON text as Go's encoder writes it: `<`, `>`, `&` and two line separators as escapes, keys of maps in
- * order. Needed where upstream compares bytes; elsewhere the two spellings mean the same.
+ * order. Needed where upstream compares bytes; elsewhere the two spellings are equivalent.
  *
  * Key order  JavaScript puts keys that are array indexes first, so their place in the text is lost. Only
  *            maps have such keys, and Go sorts maps: an object that has one is written sorted.

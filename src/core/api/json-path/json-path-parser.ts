@@ -1,11 +1,11 @@
 /**
- * The Kubernetes dialect of JSONPath, parsed: what kubectl's `-o jsonpath`, printer columns of custom
- * resources and the relay's views are written in.
+ * Parser of the Kubernetes dialect of JSONPath, which is used by kubectl's `-o jsonpath`, printer columns of custom
+ * resources and the relay's views.
  *
  *   text{.metadata.name}{"\t"}{range .items[*]}{.a['b'][0:3:2]}{end}{..x[?(@.type=="Ready")].y}
  *
- * After  client-go util/jsonpath, its texts of errors included. Its oddities are kept where a path may
- *        depend on them: `['a.b']` is two fields unless the dot is escaped, spaces end a field.
+ * After  client-go util/jsonpath, including its error texts. Its oddities are kept where a path may
+ *        depend on them: `['a.b']` is two fields unless the dot is escaped, and spaces end a field.
  */
 import { ownEntry } from "#base/own.ts";
 

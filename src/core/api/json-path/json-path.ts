@@ -4,9 +4,9 @@
  *   firstValue(parseJsonPath(".status.conditions[?(@.type=='Ready')].status"), object)
  *   printTemplate(parseTemplate('{.metadata.name} {.spec.host}{"\n"}'), object)
  *
- * Holds  what is missing gives nothing and is no error (client-go's AllowMissingKeys, which kubectl and
- *        printer columns use); an index out of bounds, a filter or index on what is no array, and a
- *        comparison of unlike things are JsonPathErrors with upstream's texts.
+ * Holds  a missing field yields nothing and is no error (client-go's AllowMissingKeys, which kubectl and
+ *        printer columns use). An index out of bounds, a filter or index on a value that is no array, and a
+ *        comparison of unlike values are JsonPathErrors with upstream's texts.
  * Differs  members of an object are visited in key order, where Go's order is random; a number counts
  *        as an integer when its value is one, however it was written.
  */
@@ -233,8 +233,8 @@ function evaluate(nodes: readonly PathNode[], input: readonly unknown[]): readon
 }
 
 /**
- * Values that one evaluation may visit: some milliseconds. `..a..a..a` is cubic in the depth of an object, and
- * a definition's author chooses the path of a printer column.
+ * Maximum number of values that one evaluation may visit: a few milliseconds. `..a..a..a` is cubic in the depth of an
+ * object, and the author of a definition chooses the path of a printer column.
  */
 const valuesMax = 100_000;
 /** Budget of the current evaluation, which is synchronous. */

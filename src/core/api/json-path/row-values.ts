@@ -1,10 +1,10 @@
 /**
- * What the printer columns of one object lead to. The author of a definition chooses how many there are and where
- * they lead, so a whole row is bounded: by what its paths visit, and by what its texts take.
+ * Evaluates the printer columns of one object. The author of a definition chooses their number and
+ * paths, so a whole row is bounded: by the values its paths visit, and by the size of its texts.
  *
- * Holds  equal paths are followed once per row; once the bound is reached the other cells are empty, as a cell is
+ * Holds  equal paths are evaluated once per row. Once the bound is reached the other cells are empty, like a cell
  *        whose path fails.
- * Cost   `valuesMax` values: some milliseconds.
+ * Cost   `valuesMax` values: a few milliseconds.
  */
 import { hasValues } from "../json/value-count.ts";
 import {

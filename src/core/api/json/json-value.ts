@@ -68,10 +68,10 @@ export function getField(object: MutableObject, field: string): MutableJson | un
 }
 
 /**
- * Deep equality; an absent and an undefined field are equal, and key order does not matter.
+ * Deep equality. An absent field equals an undefined one, and key order does not matter.
  *
- * `different` notes the objects and lists of `a` that hold a difference. A caller that asks again one level
- * below passes it again, so that a whole comparison walks each value at most twice, however deep it is.
+ * `different` collects the objects and lists of `a` that contain a difference. A caller that compares one level
+ * deeper passes it again, so that a whole comparison walks each value at most twice, however deep it is.
  */
 export function jsonEqual(a: unknown, b: unknown, different?: Set<object>): boolean {
   if (a === b) return true;

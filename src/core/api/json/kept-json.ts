@@ -1,11 +1,11 @@
 /**
- * Free JSON as it was written: the field `data` of a ControllerRevision is bytes to Go clients, which
- * compare them. `2.0`, `1e3`, the order of keys and keys that stand twice do not survive as values, so
+ * Keeps free JSON as it was written: the field `data` of a ControllerRevision is bytes to Go clients, which
+ * compare them. `2.0`, `1e3`, the order of keys and duplicate keys are lost in parsed values, so
  * the text is kept beside the value.
  *
- * Holds  a text says what its value says: objects are never changed in place (object.ts), and a copy that differs
+ * Holds  a text has the meaning of its value: objects are never changed in place (object.ts), and a copy that differs
  *        has no text. Texts have no white space, and Go's escapes of `<`, `>`, `&`, U+2028, U+2029.
- * Cost   one walk over the object's text for each that is read; kinds without such a field pay a compare.
+ * Cost   one walk over the object's text for each object read; kinds without such a field pay one comparison.
  */
 import { isRecord } from "#base/is-record.ts";
 import { escapeForGo, goJson } from "../go/go-json.ts";

@@ -1,6 +1,6 @@
 /**
- * The fields by which a local copy knows an object. Objects that are decoded when they are read carry them beside
- * their bytes, so that a copy of many is kept without decoding one.
+ * The fields by which a local copy identifies an object. Objects that are decoded when they are read carry these fields
+ * beside their bytes, so that a copy of many objects is kept without decoding any.
  */
 import type { KubeObject } from "../object.ts";
 

@@ -1,10 +1,10 @@
 /**
- * What one object is built of, at most. Bytes alone bound nothing: 3 MiB of `[],` are a million values, and
+ * Limits of the parts of one object. Bytes alone do not bound the work: 3 MiB of `[],` are a million values, and
  * each costs time in every step of a write: checks, managed fields, validation, encodings.
  *
- * The largest definitions of custom resources in the world (1 MB of schema) have some 30,000 values and
- * 3,000 different keys; a Service, a pod or a node has no list with keys of a thousand. `docs/contract.md`
- * says where upstream takes more. How they were measured: `npm run attacks -- loop/kinds`.
+ * The largest known definitions of custom resources (1 MB of schema) have about 30,000 values and
+ * 3,000 different keys; a Service, a pod or a node has no keyed list of a thousand elements. `docs/contract.md`
+ * says where upstream accepts more. Measured with `npm run attacks -- loop/kinds`.
  */
 import { isJsonObject } from "./json-value.ts";
 import { badRequest, tooLarge } from "../status.ts";
@@ -23,8 +23,8 @@ export const objectLimits = {
 } as const;
 
 /**
- * Managed fields repeat the object's keys, so they have the limits to themselves: an object that could be
- * created can be patched.
+ * Refuses values beyond the limits. Managed fields repeat the object's keys, so they have limits of their own: an
+ * object that could be created can be patched.
  * @throws ApiError 400 for a value that nests too deep, 413 for one of too many parts.
  */
 export function refuseBeyondLimits(value: unknown): void {

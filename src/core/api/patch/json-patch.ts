@@ -1,10 +1,10 @@
 /**
- * JSON patch (RFC 6902) as the Kubernetes API applies it: what evanphx/json-patch accepts is
- * accepted (negative indices, a test of an absent value against null), what it refuses is refused.
+ * JSON patch (RFC 6902) as the Kubernetes API applies it: it accepts what evanphx/json-patch accepts
+ * (negative indices, a test of an absent value against null), and refuses what that library refuses.
  *
  * Refusals are ApiErrors: 400 for an invalid patch, 413 for too many operations, and 422 for
- * one that does not apply. The 422 carries upstream's one text for all of them; which operation
- * failed and why is its `cause`. The document given is not changed.
+ * a patch that does not apply. The 422 carries upstream's one text for all of them; its `cause` says which operation
+ * failed and why. The given document is not changed.
  */
 import { carryLiteral, literalOf } from "#base/exact-json.ts";
 import {

@@ -1,6 +1,6 @@
 /**
  * JSON merge patch (RFC 7386) as the Kubernetes API applies it: null deletes, objects merge,
- * everything else replaces. Nulls inside a value that is new are dropped, also within lists.
+ * everything else replaces. Nulls inside a new value are dropped, also within lists.
  */
 import { copyLiterals } from "#base/exact-json.ts";
 import { clonePatch, freezeType, getField, isJsonObject, setField } from "../json/json-value.ts";
@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue } from "../object.ts";
 import { badRequest } from "../status.ts";
 
 /**
- * The patched copy; `document` is not changed, and what the patch does not name is shared with it.
+ * Returns the patched copy. `document` is not changed; the copy shares with it what the patch does not name.
  * Throws ApiError 400 when `patch` is no object.
  */
 export function applyMergePatch(document: JsonObject, patch: unknown): JsonValue {

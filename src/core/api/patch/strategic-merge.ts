@@ -1,15 +1,15 @@
 /**
- * Strategic merge patch: a merge patch that knows, from the schema, which lists merge by key.
+ * Strategic merge patch: a merge patch that takes from the schema which lists merge by key.
  *
  * Directives, as upstream (apimachinery pkg/util/strategicpatch):
  *   $patch: replace | delete      in a map: the map is replaced or emptied; in a list element: the
  *                                 list is replaced, or the elements with that merge key are removed
  *   $retainKeys: [..]             fields of the original that are not named are removed
  *   $deleteFromPrimitiveList/x    values to take out of the list x
- *   $setElementOrder/x            the order of the elements of x the client knows
+ *   $setElementOrder/x            the order of the elements of x that the client knows
  * null deletes a field. Order of a merged list: patch elements in the patch's order, the others
  * where the original had them relative to those. The original and the patch are not changed.
- * Cost: a copy of both; lists are merged by a map of their keys, so linear but for the sorts of their order.
+ * Cost: a copy of both; lists are merged by a map of their keys, so linear except for the sorts of their order.
  */
 import { cloneJson, freezeType, getField, isJsonObject, setField } from "../json/json-value.ts";
 import type { MutableJson, MutableObject } from "../json/json-value.ts";

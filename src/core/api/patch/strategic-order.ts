@@ -1,6 +1,6 @@
 /**
- * The order of a list after a strategic merge: elements the patch knows keep the patch's order,
- * the server's own keep theirs, and where an element of each kind meets, the original decides.
+ * The order of a list after a strategic merge: elements of the patch keep the patch's order,
+ * the server's own elements keep theirs, and between elements of both kinds the original decides.
  *
  * `key` is the merge key of a list of objects, undefined for a list of scalars.
  */

@@ -1,6 +1,6 @@
 /**
- * Every field of a pod that names another object, found in the generated schema, is found in a pod that has
- * it. A field that comes with a later release fails here until somebody says what it is.
+ * Every field of a pod that names another object, taken from the generated schema, is found in a pod that has
+ * it. A field that comes with a later release fails here until it is classified.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,10 +1,10 @@
 /**
- * What a pod refers to by name: secrets, config maps, claims, resource claims and its service account.
+ * The objects that a pod refers to by name: secrets, config maps, claims, resource claims and its service account.
  * The node authorizer lets a node read these; NodeRestriction refuses a mirror pod that has any.
  *
  * In     a decoded, defaulted pod.
  * Holds  every volume source of the schema is in `volumeSources` or `projectedSources`; a source that is
- *        in neither counts as a reference. Checked by pod-references.test.ts, from the generated schema.
+ *        in neither counts as a reference. pod-references.test.ts checks this against the generated schema.
  * After  upstream pkg/api/pod/util.go (VisitPodSecretNames, VisitPodConfigmapNames, HasAPIObjectReference).
  */
 import type { AnyObject } from "../object.ts";

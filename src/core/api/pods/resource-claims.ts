@@ -1,5 +1,5 @@
 /**
- * The resource claims of a Pod: which claim stands behind each entry of `spec.resourceClaims`.
+ * The resource claims of a Pod: maps each entry of `spec.resourceClaims` to its claim.
  *
  * After  k8s.io/dynamic-resource-allocation/resourceclaim.
  */

@@ -1,6 +1,6 @@
 /**
- * The counter of a DaemonSet's templates. Older versions had it as a field; apps/v1 shows it as an annotation,
- * which is there in whatever the server compares, also when the client left it out.
+ * The generation counter of a DaemonSet's template. Older versions had it as a field; apps/v1 shows it as an
+ * annotation. Whatever the server compares has this annotation, even if the client left it out.
  */
 import { parseInt64, parseInt64Error } from "../go/go-integer.ts";
 import type { AnyObject } from "../object.ts";

@@ -1,12 +1,13 @@
 /**
- * Which parts of some policy rules no other rule covers: what a writer would hand out without having it.
+ * Finds the parts of some policy rules that no other rule covers: permissions that a writer would grant without having
+ * them.
  *
  * A part is one verb on one group, resource and name, or one verb on one URL; a rule of 150 verbs, groups
- * and resources each has 3,375,000 of them. So parts are looked at in boxes: a box that one rule covers
- * whole is done, one that no rule touches is missing whole, any other is cut in two.
+ * and resources each has 3,375,000 of them. So parts are examined in boxes: a box that one rule covers
+ * completely is done, a box that no rule touches is missing completely, any other box is cut in two.
  *
- * Cost   a step is one word of a wanted rule held against one owned rule, or one box. Bounded by
- *        `stepsMax` and by the `missingMax` parts that are named; the answer says when a bound was met.
+ * Cost   a step compares one word of a wanted rule with one owned rule, or examines one box. Bounded by
+ *        `stepsMax` and by the `missingMax` parts that are named; the answer says when a bound was reached.
  */
 import { Words, rarest } from "./policy-index.ts";
 import type { Candidates } from "./policy-index.ts";

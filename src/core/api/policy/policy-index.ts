@@ -1,10 +1,10 @@
 /**
- * Many policy rules, asked one question: does any of them allow it.
+ * An index of many policy rules that answers one question: whether any of them allows a request.
  *
  * In     the rules of one role, as they are stored.
- * Holds  for each of verb, group and resource the rules that name it, and those that name so many that
- *        they are always looked at; long lists as sets.
- * Cost   made in time linear in the role; a question looks at the rules of the rarest of its three words.
+ * Holds  for each of verb, group and resource the rules that name it, and the rules that name so many that
+ *        they are always checked; long lists as sets.
+ * Cost   built in time linear in the role; a question checks the rules of the rarest of its three words.
  */
 import { ruleAllows, urlMatches } from "./policy-rules.ts";
 import type { PolicyQuestion, PolicyRule } from "./policy-rules.ts";

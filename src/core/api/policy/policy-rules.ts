@@ -1,5 +1,5 @@
 /**
- * RBAC policy rules as values: does a rule allow, does a set of rules cover another, what is missing.
+ * RBAC policy rules as values: whether a rule allows a request, whether a set of rules covers another, what is missing.
  *
  * Matching as upstream (component-helpers auth/rbac/validation): `*` anywhere, `*` + `/sub` for any
  * resource's subresource, a trailing `*` in URLs, no resource names = all of them.

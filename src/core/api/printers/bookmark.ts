@@ -1,6 +1,6 @@
 /**
  * The row of a bookmark in a watch of tables. Upstream prints an object of the kind without content, so
- * each cell is made of its type's zero; printers count on what objects of the kind always have.
+ * each cell is made from the zero of its type; printers rely on fields that objects of the kind always have.
  */
 import type { AnyObject } from "../object.ts";
 

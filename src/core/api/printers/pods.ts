@@ -1,6 +1,6 @@
 /**
  * Pods: the Status column merges phase, reasons of init containers and containers, and deletion,
- * in the order upstream decides them; the comments say which case overrides which.
+ * in upstream's order of decision; the comments say which case overrides which.
  */
 import type {
   Container,

@@ -1,9 +1,9 @@
 /**
- * What a printer is: the columns of one kind and the cells of one object, as kubectl shows them.
+ * The interface of a printer: the columns of one kind and the cells of one object, as kubectl shows them.
  *
  * A row always has all columns; those with priority 1 are shown by `-o wide`. Cells are JSON:
- * text for most, numbers and booleans where the column says so. Printers are pure: `nowMs` is
- * the clock of all ages in a table.
+ * text for most, numbers and booleans where the column's type requires it. Printers are pure: `nowMs` is
+ * the clock for all ages in a table.
  */
 import type { AnyObject, KubeObject } from "../object.ts";
 import { ageOf } from "../values/time.ts";

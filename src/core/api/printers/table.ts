@@ -1,5 +1,5 @@
 /**
- * metav1.Table: what `kubectl get` asks for. Columns come from the printer once, each row carries
+ * metav1.Table, the form that `kubectl get` requests. The printer defines the columns once; each row carries
  * the object, its metadata, or nothing. In a watch only the first table has column definitions.
  */
 import { given } from "#base/given.ts";

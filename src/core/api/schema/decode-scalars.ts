@@ -1,5 +1,5 @@
 /**
- * Scalars of typed fields, as Go's decoders read them: range of integers, quantities and times in
+ * Decodes scalars of typed fields as Go's decoders do: range of integers, quantities and times in
  * canonical form, base64 checked. Messages are upstream's.
  */
 import type { FieldSchema } from "./schema-types.ts";
@@ -17,8 +17,8 @@ const int32Max = 2 ** 31 - 1;
 const int32Min = -(2 ** 31);
 
 /**
- * `field.type` is one of the scalar types; `value` is not null. `literal`: how a number was written, where that
- * is known and not what it prints as (`#base/exact-json.ts`).
+ * Decodes `value`, which is not null; `field.type` is one of the scalar types. `literal`: how a number was written, if
+ * that is known and differs from its printed form (`#base/exact-json.ts`).
  */
 export function decodeScalar(
   value: unknown,

@@ -2,11 +2,11 @@
  * Decoding: parsed JSON becomes an object of its kind as upstream's typed decoder would make it.
  *
  * In     any JSON value, and the schema of the kind it claims to be.
- * Out    the object without unknown fields, nulls and zeros that Go leaves out, with the zeros that it never leaves
+ * Out    the object without unknown fields, nulls and zeros that Go leaves out, with the zeros that Go never leaves
  *        out, quantities and times in canonical form; the same reference when there was nothing to change.
  * Finds  unknown fields, in the order of the text, by path; or the first value of a wrong type.
- * Cost   one walk, no path text unless something is found: about half of what JSON.parse took.
- * Not    here: required fields, enums, ranges. Those are validation's, with validation's texts.
+ * Cost   one walk; path texts are made only for findings: about half of the time of JSON.parse.
+ * Not    here: required fields, enums, ranges. Validation checks those, with its own texts.
  */
 import { literalOf } from "#base/exact-json.ts";
 import { isRecord } from "#base/is-record.ts";
@@ -86,7 +86,7 @@ interface Finding {
 }
 
 /**
- * Unknown and duplicate fields in upstream's words and in the order of the text. A duplicate inside
+ * Returns unknown and duplicate fields in upstream's words and in the order of the text. A duplicate inside
  * an unknown field is not reported twice.
  */
 export function fieldFindings(
@@ -272,8 +272,8 @@ const schemaProps = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JS
 const schemaOr: ReadonlySet<string> = new Set([`${schemaProps}OrArray`, `${schemaProps}OrBool`]);
 
 /**
- * Any JSON, or a schema below `items` or `additionalProperties` of a schema. Upstream decodes those by hand:
- * unknown fields are dropped there and never told.
+ * Decodes any JSON, or a schema below `items` or `additionalProperties` of a schema. Upstream decodes those by hand:
+ * unknown fields are dropped there and not reported.
  */
 function walkAny(value: unknown, field: FieldSchema, walk: Walk): unknown {
   if (field.ref === undefined || !schemaOr.has(field.ref) || !isRecord(value)) return value;

@@ -1,5 +1,5 @@
 /**
- * In which order groups and their versions are listed, and what the automatic APIServices say.
+ * The order in which groups and their versions are listed, and the priorities in the automatic APIServices.
  *
  * Numbers are upstream's (cmd/kube-apiserver and controlplane, aggregator.go). Groups with a higher
  * number come first; equal numbers are ordered by name. Groups of custom resources get

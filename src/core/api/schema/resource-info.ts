@@ -41,7 +41,7 @@ export interface ResourceInfo {
   /** Upstream's feature gates that are on here and off by default in 1.36; absent: none. */
   readonly gates?: ReadonlySet<string>;
   /**
-   * Where objects live and in which version they are stored. Two rows may share one storage
+   * The storage of objects, and the version in which they are stored. Two rows may share one storage
    * (autoscaling v1 and v2, core and events.k8s.io events). Absent: not persisted, answered when created.
    */
   readonly storage?: {

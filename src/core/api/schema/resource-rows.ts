@@ -1,9 +1,9 @@
 /**
- * Every resource a Kubernetes 1.36 API server knows: 95 rows in 36 group-versions, as data.
+ * Every resource that a Kubernetes 1.36 API server knows: 95 rows in 36 group-versions, as data.
  *
- * A row is written in shorthand (`Row`) and unfolded once by `resources.ts`. Order is by
- * group-version, then by name, which is the order of discovery. Checked against the published
- * paths of a real server by `resources.test.ts`.
+ * A row is written in shorthand (`Row`) and expanded once by `resources.ts`. Rows are ordered by
+ * group-version, then by name, which is the order of discovery. `resources.test.ts` checks them against the published
+ * paths of a real server.
  */
 
 export interface ResourceRow {

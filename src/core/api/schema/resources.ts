@@ -1,7 +1,7 @@
 /**
- * The built-in resources: rows of `resource-rows.ts` unfolded, and look-ups by path and by kind.
+ * The built-in resources: the expanded rows of `resource-rows.ts`, and look-ups by path and by kind.
  *
- * CRDs are not here; the server that serves them adds their rows to these.
+ * CRDs are not included; the server that serves them adds their rows to these.
  */
 import { must } from "#base/assert.ts";
 import type { GroupVersionKind } from "../object.ts";

@@ -1,5 +1,5 @@
 /**
- * Schemas as data: what the generated tables become at start-up. `schema.ts` serves them.
+ * Schemas as data: the form of the generated tables after start-up. `schema.ts` serves them.
  *
  * One ObjectSchema per OpenAPI definition, named as upstream names it (`io.k8s.api.core.v1.Pod`).
  */
@@ -37,8 +37,8 @@ export interface FieldSchema {
   readonly mapType?: "atomic" | "granular";
   readonly enum?: readonly string[];
   /**
-   * Built-in kinds only: what Go's JSON does with the zero of the field. `omitted` leaves it out, `written` writes
-   * it, `null` writes null when it is not set; absent: a pointer, there whenever it is set.
+   * Built-in kinds only: how Go's JSON writes the zero of the field. `omitted` leaves it out, `written` writes
+   * it, `null` writes null when it is not set. Absent: a pointer, which is written whenever it is set.
    */
   readonly zero?: "omitted" | "written" | "null";
   /** Custom resources only. */

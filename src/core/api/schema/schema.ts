@@ -3,7 +3,7 @@
  *
  * Holds  every `ref` of a field of type "object" names a definition of the table.
  * Cost   loading parses 380 KB of JSON, 3-4 ms once; look-ups are map reads.
- * Absent descriptions, which only published documents need; they are a file of their own.
+ * Absent descriptions, which only published documents need; they are in a file of their own.
  */
 import type { GroupVersionKind } from "../object.ts";
 import type { ObjectSchema } from "./schema-types.ts";

@@ -1,5 +1,5 @@
 /**
- * The zeros of every field of every built-in type: what decoding makes of them is what Go makes of them. The answers
+ * The zeros of every field of every built-in type: decoding treats them as Go does. The expected answers
  * are Go's own, through protobuf (`tools/generate/zeros/main.go` records them).
  */
 import assert from "node:assert/strict";

@@ -1,10 +1,10 @@
 /**
  * The requirements of a selector in their shortest form: at most one clause per key and operator, its values
- * sorted and each once. 19,000 times `!a` is one clause.
+ * sorted and without duplicates. 19,000 times `!a` is one clause.
  *
  *   =, ==, in   in       the values that all of them allow; none left: nothing matches
  *   !=, notin   notin    the values that any of them forbids
- *   gt, lt      gt, lt   the largest, the smallest bound; in () when one is no integer: nothing matches
+ *   gt, lt      gt, lt   the largest, the smallest bound; in () when a bound is no integer: nothing matches
  */
 import { parseInt64 } from "../go/go-integer.ts";
 import type { FieldSelector } from "./field-selector.ts";

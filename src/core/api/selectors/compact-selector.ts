@@ -1,13 +1,13 @@
 /**
- * A selector as it is kept for a long time and asked of many objects: by a watch, a view, a list.
+ * A selector in a form that is kept for a long time and applied to many objects: by a watch, a view, a list.
  *
  * A short one (`shortMax` keys and values) is a few clauses, looked up one by one. A long one is packed, and
- * the labels of the object are looked up among its keys: an object has few labels, whatever the selector has.
+ * the labels of the object are looked up among its keys: an object has few labels, however long the selector is.
  *
- * Holds  `matches` says what the requirements of the selector it was made from say one by one.
- * Cost   of a short one `size` look-ups; of a long one as many as the object has labels or the selector clauses,
- *        the fewer, log(size) comparisons each: `lookupsMax` bounds both.
- * Bound  `bytes` is what it keeps: some 4 bytes a key or value besides twice its characters.
+ * Holds  `matches` gives the same result as checking the selector's requirements one by one.
+ * Cost   short: `size` look-ups. Long: as many look-ups as the object has labels or the selector has clauses,
+ *        whichever is fewer, with log(size) comparisons each. `lookupsMax` bounds both.
+ * Bound  `bytes` is the memory it keeps: about 4 bytes per key or value, plus twice its characters.
  */
 import { assert } from "#base/assert.ts";
 import { parseInt64 } from "../go/go-integer.ts";

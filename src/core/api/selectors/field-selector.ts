@@ -1,6 +1,6 @@
 /**
- * Field selectors: `=`, `==`, `!=` and comma only, with `\,` `\=` `\\` escapes in values.
- * Texts as upstream (apimachinery pkg/fields). Which fields a resource has: `selectable-fields.ts`.
+ * Field selectors: only `=`, `==`, `!=` and comma, with `\,` `\=` `\\` escapes in values.
+ * Texts as upstream (apimachinery pkg/fields). `selectable-fields.ts` has the fields of each resource.
  */
 import { SelectorError } from "./label-selector.ts";
 

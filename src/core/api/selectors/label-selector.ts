@@ -1,9 +1,9 @@
 /**
  * Label selectors: parse, print, match. Grammar and error texts as upstream (apimachinery pkg/labels).
  *
- * Nil and empty differ: a metav1.LabelSelector that is absent selects nothing, one that is empty
- * (`{}`) selects everything. `selectNothing` is the value for the first, no requirements for the
- * second; a selector text that is "" selects everything. Matching costs one look-up a requirement.
+ * Nil and empty differ: an absent metav1.LabelSelector selects nothing, an empty one
+ * (`{}`) selects everything. `selectNothing` is the value for the former; the latter has no
+ * requirements. A selector text "" selects everything. Matching costs one look-up per requirement.
  */
 import { parseInt64 } from "../go/go-integer.ts";
 import { ownEntry } from "#base/own.ts";

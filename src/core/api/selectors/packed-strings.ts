@@ -1,8 +1,8 @@
 /**
- * Many strings in one, with the place of each: thousands of keys and values of a selector take two or four bytes
- * each besides their characters, where a string of its own takes some forty.
+ * Many strings in one, with the position of each. Thousands of keys and values of a selector take two or four bytes
+ * each besides their characters, while separate strings take about forty each.
  *
- * Holds  a range that is sorted can be searched without making a string; the order is that of `<`.
+ * Holds  a sorted range can be searched without making a string; the order is that of `<`.
  */
 export class PackedStrings {
   readonly #text: string;

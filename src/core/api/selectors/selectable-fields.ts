@@ -1,8 +1,8 @@
 /**
- * Which fields of which built-in resource a field selector may name, and their values.
+ * The fields of each built-in resource that a field selector may name, and their values.
  *
  * Every resource has metadata.name, and metadata.namespace unless its kind refuses it. Fields of
- * custom resources come from their CRD (`selectableFields`) and are no part of this table.
+ * custom resources come from their CRD (`selectableFields`) and are not in this table.
  */
 import { ownEntry } from "#base/own.ts";
 import { SelectorError } from "./label-selector.ts";
@@ -105,9 +105,9 @@ export function selectableFields(group: string, resource: string): readonly stri
 }
 
 /**
- * The selector with old and other-version names turned into those that `fieldValue` and the stored
- * version know (`spec.host`, `regarding.name`). Throws SelectorError for a field the resource does
- * not have; that text belongs in a 400. `extra` are a custom resource's selectable fields.
+ * Returns the selector with old names and names of other versions replaced by those that `fieldValue` and the stored
+ * version know (`spec.host`, `regarding.name`). Throws SelectorError for a field that the resource does
+ * not have; its text is for a 400. `extra` are a custom resource's selectable fields.
  */
 export function checkFieldSelector(
   group: string,

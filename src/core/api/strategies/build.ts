@@ -1,8 +1,8 @@
 /**
- * What the strategies of most kinds have in common: status is the server's on create and update, spec
- * is the client's; a status write is the other way round; generation counts changes of the wish.
+ * The common parts of the strategies of most kinds. On create and update the server owns status and the client owns
+ * spec; on a status write it is the other way round. Generation counts changes of the spec.
  *
- * A kind's table row says what is particular; `buildStrategy` makes the Strategy of it.
+ * A kind's table row states its particular rules; `buildStrategy` makes the Strategy from it.
  */
 import { given } from "#base/given.ts";
 import { dictionary } from "#base/own.ts";

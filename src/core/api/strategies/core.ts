@@ -41,8 +41,9 @@ function prepareFinalize(next: AnyObject, old: AnyObject): AnyObject {
 }
 
 /**
- * A source in another namespace (CrossNamespaceVolumeDataSource, off) and one of a kind that only `dataSourceRef` may
- * name are dropped, unless the stored claim has a source. The deprecated one of two is shown beside the new one.
+ * Drops a source in another namespace (CrossNamespaceVolumeDataSource, off) and a source of a kind that only
+ * `dataSourceRef` may name, unless the stored claim has a source. Shows the deprecated one of the two fields beside the
+ * new one.
  */
 function prepareDataSources(claim: AnyObject, old?: AnyObject): AnyObject {
   const before = part(old ?? {}, "spec");

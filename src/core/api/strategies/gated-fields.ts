@@ -1,9 +1,9 @@
 /**
- * Fields of features that are off in 1.36: a write loses them, unless the stored object has one already.
+ * Drops fields of features that are off in 1.36 from a write, unless the stored object has one already.
  *
- * In     objects that were decoded, before anything else prepares them.
- * Why    kubelets, controllers and schedulers of 1.36 ignore these fields, and stock does not store them: a template
- *        that kept them would be another revision there.
+ * In     decoded objects, before any other preparation.
+ * Why    kubelets, controllers and schedulers of 1.36 ignore these fields, and a stock server does not store them: a
+ *        template that kept them would be another revision there.
  * After  upstream's DropDisabledFields of pod, statefulset, lease, csidriver and resourceslice.
  */
 import { ownEntry } from "#base/own.ts";

@@ -49,8 +49,8 @@ function generateSelector(job: AnyObject): AnyObject {
 }
 
 /**
- * A job without labels of its own carries those of its pods. Defaulting has given it the very map of its template, which
- * upstream then writes into; a client's equal labels are a map of their own.
+ * Gives a job without labels of its own the labels of its pods. Defaulting has given it the very map of its template,
+ * which upstream then writes into; equal labels from a client are a separate map.
  */
 function withJobLabels(job: AnyObject, given: Fields, labels: Record<string, string>): AnyObject {
   const own = job.metadata?.labels ?? {};

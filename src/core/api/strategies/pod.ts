@@ -1,5 +1,5 @@
 /**
- * Pods: what the server decides about them on create, and what each of their many doors may change
+ * Pods: the server's decisions on create, and the fields that each endpoint may change
  * (main, status, ephemeralcontainers, resize, binding).
  */
 import { given } from "#base/given.ts";

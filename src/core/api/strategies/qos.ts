@@ -15,8 +15,8 @@ const counted = ["cpu", "memory"] as const;
 type Amounts = Partial<Record<(typeof counted)[number], Quantity>>;
 
 /**
- * Guaranteed: every container limits CPU and memory and requests just that. BestEffort: none asks for
- * either. Resources of the pod as a whole, when given (and be they empty), count instead of the containers'.
+ * Guaranteed: every container limits CPU and memory and requests exactly that. BestEffort: no container requests
+ * or limits either. Resources of the pod as a whole, even empty ones, count instead of the containers'.
  */
 export function podQosClass(spec: Fields): QosClass {
   const whole = maybe(spec, "resources");

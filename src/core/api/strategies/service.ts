@@ -1,6 +1,6 @@
 /**
- * Services: values the server allocated survive an update that leaves them out, and are removed when the
- * type no longer uses them - unless the same update changes them, which validation refuses.
+ * Services: values that the server allocated survive an update that omits them. They are removed when the
+ * type no longer uses them, unless the same update changes them, which validation refuses.
  * Admission allocates new addresses and ports before the strategy runs.
  */
 import type { AnyObject } from "../object.ts";

@@ -1,5 +1,5 @@
 /**
- * The door to strategies: one per built-in resource, made once. Custom resources make theirs with
+ * Look-up of strategies: one per built-in resource, made once. Custom resources make theirs with
  * `buildStrategy` (strategies/build.ts) or by hand.
  */
 import { ownEntry } from "#base/own.ts";

@@ -1,6 +1,6 @@
 /**
- * A strategy: what is particular to one kind on its way into the store. All functions are pure and
- * return new objects; `strategies.ts` holds one per built-in resource, CRDs make theirs.
+ * A strategy: the rules of one kind for its objects on their way into the store. All functions are pure and
+ * return new objects. `strategies.ts` holds one per built-in resource; CRDs make theirs.
  *
  * Order of a write, as upstream: decode -> default -> mutating admission -> prepare -> validate ->
  * validating admission -> store.
@@ -15,8 +15,8 @@ export interface UpdateStrategy {
   /** Texts for Warning headers; absent: none. `old` undefined: the object is being created. */
   warnings?(next: AnyObject, old: AnyObject | undefined): readonly string[];
   /**
-   * Findings besides `found`, which are those of `validate` or `validateUpdate`. They may take longer than the loop may
-   * be held, and are then made elsewhere. Absent: there are none.
+   * Returns findings besides `found`, which are those of `validate` or `validateUpdate`. They may take longer than the
+   * loop may be held, and are then made elsewhere. Absent: there are none.
    */
   findFurther?(
     next: AnyObject,
@@ -41,8 +41,8 @@ export interface Strategy extends UpdateStrategy {
   /** Warnings about an object that validation has refused; absent: none. */
   warningsOfRefused?(object: AnyObject): readonly string[];
   /**
-   * Seconds of grace a deletion gets, 0 = at once; undefined: the kind knows no grace. `requestedSeconds` is the
-   * client's wish (already non-negative) or undefined. Pods: 30 by default, 0 when unscheduled or finished.
+   * Grace period of a deletion in seconds, 0 = at once; undefined: the kind has no grace. `requestedSeconds` is the
+   * client's value (already non-negative) or undefined. Pods: 30 by default, 0 when unscheduled or finished.
    */
   gracePeriodSeconds(
     object: AnyObject,

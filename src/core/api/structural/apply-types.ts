@@ -1,5 +1,5 @@
 /**
- * What server-side apply needs to know of a custom resource, from its schemas: which lists are sets or
+ * The facts that server-side apply takes from the schemas of a custom resource: which lists are sets or
  * keyed, which objects and maps are owned as a whole, what an absent key means.
  *
  * After  apiserver pkg/util/managedfields and kube-openapi pkg/schemaconv for structural schemas.

@@ -1,6 +1,6 @@
 /**
- * What a schema asks of a value, read once: the facts behind validation, one object a schema, made when a
- * value first comes to it. Value validations (allOf, anyOf, oneOf, not) are schemas of this kind too.
+ * The requirements of a schema on a value, read once: the facts behind validation, one object per schema, made when it
+ * is first applied to a value. Value validations (allOf, anyOf, oneOf, not) are schemas of this kind too.
  */
 import { ownEntry } from "#base/own.ts";
 import type { JsonValue } from "../object.ts";

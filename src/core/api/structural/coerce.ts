@@ -1,6 +1,6 @@
 /**
  * TypeMeta and ObjectMeta of a custom object and of the resources embedded in it: values of a wrong type
- * are refused or dropped, unknown fields of metadata are dropped and told.
+ * are refused or dropped, unknown fields of metadata are dropped and reported.
  *
  * After  apiextensions-apiserver pkg/apiserver/schema/objectmeta (algorithm.go, coerce.go).
  */

@@ -1,6 +1,6 @@
 /**
- * A new value beside the old one it came from, so that what was invalid before and did not change stays
- * allowed. Fields go together by name, items of keyed lists by their keys, other items not at all.
+ * Pairs a new value with the old one it came from, so that an unchanged value that was invalid before stays
+ * allowed. Fields are paired by name, items of keyed lists by their keys, other items not at all.
  *
  * After  apiserver pkg/cel/common/equality.go and maplist.go.
  */

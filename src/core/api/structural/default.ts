@@ -1,9 +1,9 @@
 /**
- * Default values of a schema, put into an object: on write and on read.
+ * Fills the default values of a schema into an object, on write and on read.
  *
- * Out    absent fields and nulls that may not be are filled; `dropNulls` drops other nulls, where an object is decoded.
- *        The same reference when nothing changed. Defaults are shared with the schema, never copied.
- * Holds  applying twice is the same as once: a default is complete when it is put in.
+ * Out    absent fields, and nulls where null is not allowed, are filled; `dropNulls` drops other nulls, for objects
+ *        that are decoded. The same reference when nothing changed. Defaults are shared with the schema, never copied.
+ * Holds  applying twice is the same as once: a default is complete when it is filled in.
  * After  apiextensions-apiserver pkg/apiserver/schema/defaulting (algorithm.go, prunenulls.go, prune.go).
  */
 import { setField } from "../json/json-value.ts";

@@ -1,5 +1,5 @@
 /**
- * Defaults of a schema are values of that schema, with nothing it would prune.
+ * Checks that the defaults of a schema are values of that schema, with nothing that it would prune.
  *
  * After  apiextensions-apiserver pkg/apiserver/schema/defaulting/validation.go.
  */

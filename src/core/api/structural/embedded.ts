@@ -1,5 +1,5 @@
 /**
- * Resources embedded in a custom object have an apiVersion, a kind and valid metadata.
+ * Checks that resources embedded in a custom object have an apiVersion, a kind and valid metadata.
  *
  * After  apiextensions-apiserver pkg/apiserver/schema/objectmeta/validation.go.
  */

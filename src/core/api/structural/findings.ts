@@ -1,9 +1,9 @@
 /**
- * Findings of one validation on their way: where the walk is, what it found, how much work it has left.
+ * Collects the findings of one validation: the position of the walk, its findings, and the work it has left.
  *
  * Bounds  `workMax` visits and comparisons for one object, `findingsMax` findings. A schema multiplies
- *         with an object (a thousand alternatives for each of ten thousand items), so neither bounds the
- *         walk alone; at the limit it ends with a finding that says so.
+ *         with an object (a thousand alternatives for each of ten thousand items), so the size of neither bounds the
+ *         walk alone. At the limit the walk ends with a finding that says so.
  */
 import type { FieldError } from "../status.ts";
 

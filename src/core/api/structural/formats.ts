@@ -1,5 +1,5 @@
 /**
- * Formats of texts that schemas of custom resources may ask for; others are ignored. Each is as loose or
+ * Formats of texts that schemas of custom resources may require; others are ignored. Each is as loose or
  * strict as Go's check of that name, and linear in the text.
  *
  * After  kube-openapi pkg/validation/strfmt; apiextensions-apiserver pkg/apiserver/validation/formats.go.

@@ -1,6 +1,6 @@
 /**
- * A set has no value twice, a keyed list no two items of the same keys. Each value is reported once, at its
- * second place.
+ * Checks that a set has no value twice, and a keyed list no two items with the same keys. Each value is reported once,
+ * at its second place.
  *
  * After  apiextensions-apiserver pkg/apiserver/schema/listtype/validation.go.
  */

@@ -1,7 +1,7 @@
 /**
  * Patterns of schemas: Go's regular expressions, which take time linear in the text, so no pattern can
- * hold the loop. The same pattern stands in many schemas, so compiled ones are shared; the least recently
- * used go first.
+ * hold the loop. The same pattern occurs in many schemas, so compiled ones are shared; the least recently
+ * used are dropped first.
  */
 import { patternSteps } from "#base/pattern-steps.ts";
 import { RE2JS, RE2JSException, RE2JSSyntaxException } from "re2js";

@@ -1,7 +1,7 @@
 /**
- * Drops the fields a schema does not know. A value that has none is returned as it is.
+ * Drops the fields that a schema does not know. A value without such fields is returned unchanged.
  *
- * After  apiextensions-apiserver pkg/apiserver/schema/pruning/algorithm.go; that one changes the object.
+ * After  apiextensions-apiserver pkg/apiserver/schema/pruning/algorithm.go, which changes the object instead.
  */
 import { setField } from "../json/json-value.ts";
 import type { MutableJson, MutableObject } from "../json/json-value.ts";

@@ -1,5 +1,5 @@
 /**
- * What makes a schema structural: every field has one type, told outside of allOf, anyOf, oneOf and not,
+ * Checks that a schema is structural: every field has one type, stated outside of allOf, anyOf, oneOf and not,
  * which only restrict values. Findings in upstream's words and order (sorted by their text).
  *
  * After  apiextensions-apiserver pkg/apiserver/schema/validation.go and complete.go.

@@ -1,10 +1,10 @@
 /**
- * The schema of a custom resource, compiled: what pruning, defaulting, validation and apply walk.
+ * The schema of a custom resource, compiled: pruning, defaulting, validation and apply walk it.
  *
  * A node keeps the schema as its definition holds it and reads the rest on first use: a definition whose
- * objects nobody touches costs one small object a version. Children are made once each and kept.
+ * objects are never used costs one small object per version. Children are made once each and kept.
  *
- * Holds  a node never changes what a caller sees of it; two asks for one child give the same node.
+ * Holds  the visible content of a node never changes; two requests for one child return the same node.
  * After  apiextensions-apiserver pkg/apiserver/schema (structural.go, convert.go).
  */
 import { isRecord } from "#base/is-record.ts";
@@ -213,8 +213,8 @@ export function compileStructural(schema: JsonObject, path = ""): Compiled {
 }
 
 /**
- * For a definition that was validated when it was written: nothing is checked again, and nothing is walked
- * before somebody asks.
+ * Makes a node for a definition that was validated when it was written: nothing is checked again, and nothing is walked
+ * before it is used.
  */
 export function trustStructural(schema: JsonObject): Structural {
   return new StructuralNode(schema);

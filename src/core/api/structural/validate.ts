@@ -1,11 +1,11 @@
 /**
  * Validation of a custom object against its schema, in upstream's words and order.
  *
- * In     an object with defaults filled, its schema, and the stored object when it is an update.
+ * In     an object with defaults filled in, its schema, and for an update the stored object.
  * Out    findings: values against the schema, then metadata of embedded resources, then duplicates in sets
  *        and keyed lists. Findings about values that did not change are left out (ratcheting).
  * Cost   one walk over a valid object, nothing allocated per value; a second walk beside the old object
- *        only when the first found something.
+ *        only when the first walk found something.
  * Bounds see findings.ts.
  * After  kube-openapi pkg/validation/validate (schema.go, schema_props.go, object_validator.go,
  *        slice_validator.go); apiextensions-apiserver pkg/apiserver/validation.

@@ -1,5 +1,5 @@
 /**
- * Checks of one value that is no object and no list: type, length, pattern, format, ranges, enum. The texts
+ * Checks of a value that is neither an object nor a list: type, length, pattern, format, ranges, enum. The texts
  * and their order are kube-openapi's (pkg/validation/validate/type.go, validator.go, values.go).
  */
 import { ownEntry } from "#base/own.ts";

@@ -1,7 +1,7 @@
 /**
- * For tests: what Kubernetes itself publishes of the version that we claim. An object of every kind with every field set, as JSON and
- * as protobuf, and the swagger of a server. Both are Kubernetes' own files, under the same licence as ours, packed by
- * `tools/pack-samples.mjs`.
+ * For tests: data that Kubernetes publishes for the version that this project claims: an object of every kind with
+ * every field set, as JSON and as protobuf, and the swagger of a server. Both are Kubernetes' own files, under the same
+ * licence as this project, packed by `tools/pack-samples.mjs`.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

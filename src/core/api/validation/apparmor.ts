@@ -1,6 +1,6 @@
 /**
- * AppArmor profiles in annotations, a container's name behind the prefix: of a known container, of a known
- * form, set when the pod is made and never changed, and not at odds with the field that replaces them.
+ * AppArmor profiles in annotations, with the container's name after the prefix. The container and the form must be
+ * known. The profile is set when the pod is made, never changes, and must agree with the field that replaces it.
  */
 import { ownEntry } from "#base/own.ts";
 import type { AnyObject } from "../object.ts";

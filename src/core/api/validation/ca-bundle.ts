@@ -1,9 +1,9 @@
 /**
- * Whether a caBundle holds an authority that can be trusted, in upstream's words
+ * Checks whether a caBundle holds an authority that can be trusted, in upstream's words
  * (apiserver pkg/util/webhook/validation.go, client-go transport/transport.go).
  *
- * A bundle is good when one of its CERTIFICATE blocks is a certificate by its outer shape: RFC 5280,
- * Certificate = SEQUENCE { SEQUENCE, SEQUENCE, BIT STRING }. What is inside is judged when it is used.
+ * A bundle is good when one of its CERTIFICATE blocks has the outer shape of a certificate: RFC 5280,
+ * Certificate = SEQUENCE { SEQUENCE, SEQUENCE, BIT STRING }. Its content is judged when it is used.
  */
 import type { Fields } from "./fields.ts";
 import { maybe, part, text } from "./fields.ts";

@@ -1,5 +1,5 @@
 /**
- * Items of sets and keyed lists: owned as wholes, never null, with keys that are always there.
+ * Rules for items of sets and keyed lists: owned as wholes, never null, with keys that are always present.
  *
  * After  apiextensions-apiserver pkg/apis/apiextensions/validation (hasNonAtomicSetType,
  *        validateMapListKeysMapSet).

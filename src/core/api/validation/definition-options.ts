@@ -1,6 +1,6 @@
 /**
- * What is asked of a definition: everything when it is made; on an update not what the stored one already
- * failed, so that an old definition can still be changed.
+ * The checks that apply to a definition: all of them on create; on an update not those that the stored definition
+ * already fails, so that an old definition can still be changed.
  *
  * After  apiextensions-apiserver pkg/apis/apiextensions/validation (validationOptions, require...).
  */

@@ -1,6 +1,6 @@
 /**
- * Schemas and versions as upstream prints them inside a finding: its internal structs, whose fields have
- * no JSON names, and which are printed whole.
+ * Prints schemas and versions as upstream does inside a finding: as its internal structs, whose fields have
+ * no JSON names, and which are printed completely.
  */
 import { isRecord } from "#base/is-record.ts";
 import { dictionary, ownEntry } from "#base/own.ts";

@@ -1,6 +1,6 @@
 /**
- * Schemas of custom resource definitions: structural, with valid defaults, list types that fit, rules that
- * are complete. What a rule's expression says is checked where expressions are compiled.
+ * Schemas of custom resource definitions: structural, with valid defaults, matching list types, and complete
+ * rules. The expression of a rule is checked where expressions are compiled.
  *
  * After  apiextensions-apiserver pkg/apis/apiextensions/validation (validateCustomResourceDefinitionValidation,
  *        ValidateCustomResourceDefinitionOpenAPISchema).

@@ -2,8 +2,8 @@
  * Custom resource definitions: names, versions, scope, schemas, subresources, columns, selectable fields,
  * conversion. Texts and order as upstream's apiextensions/validation; schemas in definition-schemas.ts.
  *
- * Upstream validates its internal form, where what all versions share stands once, beside the versions:
- * findings about the schema of a lone version name `spec.validation`, and `hoist` knows why.
+ * Upstream validates its internal form, in which parts that all versions share appear once, beside the versions.
+ * Findings about the schema of a lone version therefore name `spec.validation`; see `hoist`.
  */
 import { conversionBundleFault } from "./ca-bundle.ts";
 import { dictionary, ownEntry } from "#base/own.ts";

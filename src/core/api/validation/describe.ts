@@ -1,6 +1,6 @@
 /**
- * What changed between two values, for messages that refuse a change: upstream appends a diff of its
- * internal structs there, which no client can read by machine; ours names the fields.
+ * Describes the difference between two values, for messages that refuse a change. Upstream appends a diff of its
+ * internal structs there, which no client can parse; these messages name the fields.
  */
 import { isRecord } from "#base/is-record.ts";
 import { semanticEqual } from "./equal.ts";

@@ -1,7 +1,7 @@
 /**
- * Semantic equality, as upstream compares decoded structs: what Go decodes to the same value is
- * equal. Absent, null, an empty list, "", 0 and false read alike for plain fields; fields that are
- * pointers upstream tell absent from zero, and an empty object is a value unless it is a map or a
+ * Semantic equality, as upstream compares decoded structs: values that Go decodes to the same value are
+ * equal. Absent, null, an empty list, "", 0 and false are equal for plain fields. Fields that are
+ * pointers upstream distinguish absent from zero. An empty object is a value unless it is a map or a
  * plain struct. Used to decide on generation and immutability. Cost: linear in both values.
  */
 

@@ -1,8 +1,8 @@
 /**
- * Findings, worded as upstream words them (apimachinery util/validation/field): the type's text, the
+ * Findings in upstream's wording (apimachinery util/validation/field): the type's text, the
  * bad value where the type shows one, the detail.
  *
- * Values print as Go does: texts quoted, numbers and booleans bare, everything else as compact JSON.
+ * Values are printed as in Go: texts quoted, numbers and booleans bare, everything else as compact JSON.
  */
 import type { FieldError } from "../status.ts";
 

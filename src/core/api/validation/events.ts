@@ -1,6 +1,6 @@
 /**
- * Events, in both their groups, in the form of the core group in which both are stored. Texts as upstream's
- * core/validation, which names fields so as well.
+ * Events of both groups, in the form of the core group in which both are stored. Texts as in upstream's
+ * core/validation, which uses the same field names.
  */
 import type { FieldError } from "../status.ts";
 import { qualifiedNameErrors } from "../selectors/label-syntax.ts";

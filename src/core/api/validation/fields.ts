@@ -1,6 +1,6 @@
 /**
- * Reads of an object seen as a bag of fields. Absent, null and a value of the wrong type all read as
- * absent: whether a type fits is the decoder's question (schema), not a rule's.
+ * Reads fields of an untyped object. Absent, null and a value of the wrong type are all read as
+ * absent: the decoder (schema) checks types, not the rules.
  */
 import { isRecord } from "#base/is-record.ts";
 import { ownEntry } from "#base/own.ts";

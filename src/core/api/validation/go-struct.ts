@@ -9,8 +9,8 @@ const initialisms: Readonly<Record<string, string>> = {
 };
 
 /**
- * These structs name no JSON fields, so that Go's names are shown, and of all fields.
- * `zeros`: the fields in Go's order, each with what is shown where the object has none.
+ * Converts a value to Go's form of its struct. These structs have no JSON names, so Go's names are shown, for all
+ * fields. `zeros`: the fields in Go's order, each with the value that is shown when the object has none.
  */
 export function goStruct(
   value: Fields,

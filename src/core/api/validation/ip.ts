@@ -125,8 +125,8 @@ function withoutZeros(text: string): string {
 }
 
 /**
- * StrictIPCIDRValidation, on in 1.36: no leading zeros, no IPv4 address written as an IPv6 one.
- * @param kept what the stored object has already: it stays.
+ * Checks an address by StrictIPCIDRValidation, on in 1.36: no leading zeros, no IPv4 address written as an IPv6 one.
+ * @param kept addresses that the stored object has already: they stay valid.
  */
 export function checkAddress(
   out: FieldError[],

@@ -226,8 +226,8 @@ function checkCompletionsKept(out: FieldError[], spec: Fields, before: Fields): 
 }
 
 /**
- * While a job waits, and no pod of its template runs, it may still change where its pods go and what resources their
- * containers have (MutableSchedulingDirectivesForSuspendedJobs, MutablePodResourcesForSuspendedJobs).
+ * While a job is suspended and no pod of its template runs, it may still change where its pods go and what resources
+ * their containers have (MutableSchedulingDirectivesForSuspendedJobs, MutablePodResourcesForSuspendedJobs).
  */
 function checkTemplateKept(out: FieldError[], spec: Fields, old: Fields): void {
   const before = part(old, "spec");

@@ -1,6 +1,6 @@
 /**
- * PEM (RFC 7468) as Go's encoding/pem reads it: text around blocks is skipped, as are blocks that are not
- * whole. One pass: the cost is linear in the text, whatever markers it repeats.
+ * PEM (RFC 7468) as Go's encoding/pem reads it: text around blocks is skipped, and so are incomplete
+ * blocks. One pass: the cost is linear in the text, even if markers are repeated.
  */
 
 interface PemBlock {

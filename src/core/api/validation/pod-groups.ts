@@ -1,6 +1,7 @@
 /**
  * PodGroups and Workloads of scheduling.k8s.io/v1alpha2. Texts as upstream's.
- * After  the `+k8s:` tags of k8s.io/api/scheduling/v1alpha2 types.go; on update only what changed is looked at, and nothing may.
+ * After  the `+k8s:` tags of k8s.io/api/scheduling/v1alpha2 types.go. On update only changes are checked, and no change
+ *        is allowed.
  */
 import { subdomainErrors } from "../selectors/label-syntax.ts";
 import { dns1123LabelErrors, pathSegmentName } from "../names.ts";

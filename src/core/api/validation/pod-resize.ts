@@ -1,6 +1,6 @@
 /**
- * Resizing a running pod: requests and limits of cpu and memory change, and nothing else; what was asked
- * for is never taken back. Texts and order as upstream's core/validation.
+ * Resizing a running pod: only requests and limits of cpu and memory change; existing requests and limits
+ * are never removed. Texts and order as upstream's core/validation.
  */
 import { given } from "#base/given.ts";
 import type { FieldError } from "../status.ts";

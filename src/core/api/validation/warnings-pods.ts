@@ -1,6 +1,6 @@
 /**
- * Warnings about pods and their templates: what is accepted and will still not do what was meant. Order and texts as
- * upstream's pkg/api/pod; where it walks a Go map in random order, ours is sorted.
+ * Warnings about pods and their templates: values that are accepted but do not have the intended effect. Order and
+ * texts as upstream's pkg/api/pod; where upstream walks a Go map in random order, the order here is sorted.
  */
 import { ownEntry } from "#base/own.ts";
 import { dns1123LabelErrors } from "../names.ts";

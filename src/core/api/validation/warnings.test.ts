@@ -1,6 +1,6 @@
 /**
- * Upstream's warnings, one row each (what is written, texts), on create or update. Stock's own answers to the rows are
- * in test/differential ("warnings").
+ * Upstream's warnings, one row each (the written object, the texts), on create or update. Answers of a stock server to
+ * the rows are in test/differential ("warnings").
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

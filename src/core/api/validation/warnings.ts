@@ -1,6 +1,6 @@
 /**
- * Texts clients see as Warning headers: what is accepted and will still not do what was meant. One function per kind,
- * in upstream's words and order; those of pods, of addresses and of nodes' labels are files of their own.
+ * Texts that clients see as Warning headers: values that are accepted but do not have the intended effect. One function
+ * per kind, in upstream's words and order; those of pods, addresses and labels of nodes are in files of their own.
  */
 import { compareQuantities, tryParseQuantity } from "../values/quantity.ts";
 import { decodeBase64Text } from "../defaults/base64.ts";

@@ -2,10 +2,10 @@
  * Cron schedules: five fields (minute hour day-of-month month day-of-week), the @macros, @every, and a
  * TZ= or CRON_TZ= prefix; texts of errors as robfig/cron v3, which upstream's CronJobs use.
  *
- * A schedule is five bit sets. When both day fields are restricted a day matches if either does; a
- * field that starts with * or ? (step 1) does not restrict. The next time is sought in the zone's
- * calendar: a local time that a clock change skips is not run that day, one that it repeats runs
- * twice. Cost: a day costs two zone look-ups, a search at most `searchYears` of days.
+ * A schedule is five bit sets. When both day fields are restricted, a day matches if either does; a
+ * field that starts with * or ? (step 1) does not restrict. The next time is searched in the zone's
+ * calendar: a local time that a clock change skips does not run that day, one that it repeats runs
+ * twice. Cost: two zone look-ups per day, and a search covers at most `searchYears` of days.
  */
 import { parseGoDuration } from "../go/go-duration.ts";
 import { dictionary, ownEntry } from "#base/own.ts";
@@ -193,9 +193,9 @@ function parseNumber(text: string, names: Readonly<Record<string, number>>): num
 }
 
 /**
- * The first time after `timeMs` at which the schedule fires, in milliseconds since 1970; undefined
+ * Returns the first time after `timeMs` at which the schedule fires, in milliseconds since 1970; undefined
  * when there is none within five years (30 February).
- * @param timeZone IANA name; the schedule's own TZ= wins. Throws RangeError for an unknown one.
+ * @param timeZone IANA name; the schedule's own TZ= takes precedence. Throws RangeError for an unknown one.
  */
 export function nextAfter(
   schedule: CronSchedule,

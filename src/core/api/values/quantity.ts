@@ -2,9 +2,9 @@
  * Quantities (`100m`, `1.5Gi`, `2e3`): exact numbers with a suffix, as upstream's resource.Quantity.
  *
  * Held as whole billionths (the finest unit, `n`; finer input is rounded up, away from zero) plus
- * the format the text was written in, which decides how the number prints. Canonical form: no
+ * the format of the source text, which decides how the number prints. Canonical form: no
  * fraction digits, the largest suffix that keeps it exact. Binary amounts are capped at 2^63-1.
- * Cost: one bigint a quantity; callers on hot paths keep `milliValue` and drop the quantity.
+ * Cost: one bigint per quantity; callers on hot paths keep `milliValue` and drop the quantity.
  */
 import { int64Max } from "../go/go-integer.ts";
 

@@ -37,8 +37,8 @@ const day = 24 * hour;
 const year = 365 * day;
 
 /**
- * `45s`, `3m20s`, `25m`, `5h10m`, `30h`, `3d4h`, `40d`, `2y100d`, `9y`. Up to two seconds of clock
- * skew into the future read as `0s`; more is `<invalid>`.
+ * Formats a duration: `45s`, `3m20s`, `25m`, `5h10m`, `30h`, `3d4h`, `40d`, `2y100d`, `9y`. Up to two seconds of clock
+ * skew into the future are shown as `0s`; more is `<invalid>`.
  */
 export function humanDuration(durationMs: number): string {
   const seconds = Math.trunc(durationMs / 1000);

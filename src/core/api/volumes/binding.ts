@@ -1,8 +1,8 @@
 /**
- * Whether a claim and a volume fit (class, access modes, selector), whether they are bound to each other,
- * and the objects that a binding writes. Pure; the binder and the scheduler share it, so that both decide alike.
+ * Decides whether a claim and a volume fit (class, access modes, selector) and whether they are bound to each other,
+ * and makes the objects that a binding writes. Pure; the binder and the scheduler share it, so that both decide alike.
  *
- * Holds  no argument is changed; an object that is already as wished comes back as it is.
+ * Holds  no argument is changed; an object that already is as required is returned unchanged.
  * After  k/k component-helpers/storage/volume/pv_helpers.go.
  */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from "../gen/types.ts";

@@ -1,9 +1,9 @@
 /**
- * In-tree volumes as the CSI drivers that do their work see them: source, handle and topology of a
- * PersistentVolume of seven providers. Pure; nothing that is given is changed.
+ * Translates in-tree volumes for the CSI drivers that replace them: source, handle and topology of a
+ * PersistentVolume of seven providers. Pure; arguments are not changed.
  *
- * After  k8s.io/csi-translation-lib 0.36 (translate.go, plugins). Of volumes written into pods the handle alone.
- *        Not here: classes, and the way back.
+ * After  k8s.io/csi-translation-lib 0.36 (translate.go, plugins). For volumes written into pods only the handle.
+ *        Not here: classes, and the reverse translation.
  */
 import { given } from "#base/given.ts";
 import type { CSIPersistentVolumeSource, PersistentVolume, Volume } from "../gen/types.ts";

@@ -1,6 +1,6 @@
 /**
- * Where a volume is, in the words of its CSI driver: zones and regions of the node affinity under the driver's
- * keys; of the volume's labels when the affinity names none. Pure.
+ * The location of a volume in the terms of its CSI driver: zones and regions of the node affinity under the driver's
+ * keys; those of the volume's labels when the affinity names none. Pure.
  */
 import type { NodeSelectorRequirement, NodeSelectorTerm, PersistentVolume } from "../gen/types.ts";
 

@@ -1,9 +1,10 @@
 /**
- * Volumes by what claims ask for: access modes, class, volume mode, attributes class, size, host.
+ * Index of volumes by the properties that claims require: access modes, class, volume mode, attributes class, size,
+ * host.
  *
  * Holds  a volume is in `free` of its access modes exactly while a claim may take it: Available, no
- *        claimRef, not being deleted; and in `reserved` while its claimRef names a claim. Lists are in
- *        order of size, then name, so the first that fits is the smallest.
+ *        claimRef, not being deleted; and in `reserved` while its claimRef names a claim. Lists are
+ *        ordered by size, then name, so the first that fits is the smallest.
  * Cost   set and delete O(log n) plus a move within one list; a choice O(mode sets) plus the volumes
  *        that the claim's selector or the node refuses. Bounds: one entry per volume, in three lists.
  * After  k/k pkg/controller/volume/persistentvolume/index.go, which scans all volumes of a mode set.
@@ -85,8 +86,8 @@ export class VolumeIndex {
   }
 
   /**
-   * The volume the claim gets: of the fewest access modes that suffice; reserved for it, or the smallest.
-   * `isDelayed`: only one that is reserved, because the scheduler chooses among the others.
+   * Returns the volume for the claim: among those with the fewest sufficient access modes, the one reserved for it, or
+   * the smallest. `isDelayed`: only a reserved one, because the scheduler chooses among the others.
    */
   best(claim: PersistentVolumeClaim, isDelayed: boolean): PersistentVolume | undefined {
     const wanted = wishesOf(claim);

@@ -1,9 +1,9 @@
 /**
- * The secrets a kubelet reads to mount a PersistentVolume. The node authorizer lets a node that uses the
+ * The secrets that a kubelet reads to mount a PersistentVolume. The node authorizer lets a node that uses the
  * volume's claim read them.
  *
  * Holds  every field of PersistentVolumeSpec that names a secret is either in `sources` or for controllers
- *        only. Checked by pod-references.test.ts, from the generated schema.
+ *        only. pod-references.test.ts checks this against the generated schema.
  * After  upstream pkg/api/v1/persistentvolume/util.go (VisitPVSecretNames, kubeletVisible).
  */
 import type { AnyObject } from "../object.ts";

@@ -1,5 +1,5 @@
 /**
- * What pruning and defaulting make of a value: slow and literal, by the schema's text, nothing compiled, nothing
+ * A reference for pruning and defaulting: slow and literal, by the schema's text, nothing compiled, nothing
  * shared with the code it judges. Without embedded resources, and with defaults that have no fields.
  * After  apiextensions-apiserver pkg/apiserver/schema: pruning/algorithm.go, defaulting/algorithm.go.
  */

@@ -1,6 +1,6 @@
 /**
- * Does a value fit a schema? Slow and literal: one line per keyword of the schema's text, nothing compiled,
- * nothing shared with the validator it judges.
+ * A reference that decides whether a value fits a schema: slow and literal, one line per keyword of the schema's text,
+ * nothing compiled, nothing shared with the validator it judges.
  */
 import type { JsonObject, JsonValue } from "../../object.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Manifests that earn warnings: upstream's list as rows (what is made, its texts), for the test of our texts and for
+ * Manifests that cause warnings: upstream's list as rows (the manifest, its texts), for the test of the texts and for
  * the comparison with a stock server.
  */
 
