@@ -1,6 +1,6 @@
 /**
  * Limits connections in total and per address, so that one peer cannot
- * take them all. The gate also keeps accepted connections without an owner, to close them with the server.
+ * take them all. The gate also keeps connections that are not served yet, to close them with the server.
  */
 import { isIPv6, type Socket } from "node:net";
 import type { Clock } from "#platform/clock.ts";

@@ -1,5 +1,5 @@
 /**
- * The bugs of etcd's own history, by their issue numbers: the track record of its robustness
+ * The bugs of etcd's own history, by their numbers in its tracker: the track record of its robustness
  * tests (two of them in history-snapshots.test.ts), and three more of the same kind. Each test fails
  * on a store that has the bug. Bugs that depended on Raft, members or bbolt are tested in the form in
  * which one store over a log could have them. README.md has the table. Bugs 15220, 17507, 19179 and

@@ -26,6 +26,7 @@
  *     unsequenced.
  * C5  After a failed append, and after a bug, the store is stopped for good: all unanswered and all
  *     later commands answer `stopped`. Of the batches in flight, a prefix may be present after a restart.
+ *
  * The queue has no bound of its own: each entry belongs to a caller that waits for a promise, and the services
  * above the store bound their callers.
  */

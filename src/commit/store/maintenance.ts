@@ -28,7 +28,7 @@ const stepsMax = 64;
 const stepRevisions = 128;
 
 /**
- * Bound of "quiet": with no more history than this, or than `quietHistoryShare` of the state, little is being written.
+ * Limit for "quiet": with no more history than this, or than `quietHistoryShare` of the state, little is being written.
  * For comparison: a plane in which the events of a busy hour expire, 200 a minute, and that renews its leases has
  * 1.3 MB in the five minutes that it keeps.
  */

@@ -3,7 +3,6 @@
  *
  * R1  The state after replay equals the state the writer had when the last replayed record was
  *     sequenced: same revisions, versions, leases, attachments.
- * R2  Log revisions are dense from the checkpoint's on, and epochs never fall: else CorruptionError.
  * R2  Log revisions are dense from the checkpoint's on, and epochs never fall; otherwise CorruptionError.
  * R3  Log records at or below the checkpoint's revision change nothing but leases. Replaying
  *     those again is harmless: a lease's last record decides.

@@ -397,8 +397,8 @@ export class Cursor {
 
   /**
    * Leaves history when it has been read. History may end without an event that shows it: nothing happened between
-   * its end and the ring. Called from timers only, never while the feed delivers, so the feed's position is the one
-   * that was really taken.
+   * its end and the ring. Called from timers only, never while the feed delivers, so the reader's position is
+   * the one that was really taken.
    */
   #leaveHistoryWhenRead(): void {
     if (this.#phase !== "history" || this.#busy || this.#reader === undefined) return;

@@ -1,7 +1,7 @@
 /**
  * The engine contract (engines/engine.ts, E1-E6) as tests, for every engine that keeps anything.
  *
- * `storage` is one storage that outlives its engines: each call of `engine` opens a new engine on it.
+ * `storage` is one storage that outlives its engines: each call of `engine` makes a new engine on it.
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";

@@ -1,6 +1,6 @@
 /**
  * Finds the stripe that commits wait for. Batches are acknowledged in order, so the oldest one on its way delays all
- * others: its stripe is slow, full or without a quorum.
+ * others: its stripe is the one that is slow, full or without a quorum.
  *
  * Bounds  one entry per put on its way (`pace.appendsMax`), one per stripe.
  */
