@@ -1,6 +1,6 @@
 /**
- * Headers that the operator wants on every answer over a socket: which web pages may read it (CORS), and that
- * browsers come over TLS alone (HSTS). Without such wishes the handler stays as it is.
+ * Headers that the operator configures for every answer over a socket: the web origins that may read the answer (CORS),
+ * and HSTS, which makes browsers use TLS only. Without configuration the handler is unchanged.
  *
  * Source: k8s.io/apiserver/pkg/server/filters, cors.go and hsts.go, 1.36.
  */

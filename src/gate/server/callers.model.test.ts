@@ -1,9 +1,9 @@
 /**
- * Random callers - greedy, slow, silent, many - at a chain with a small ledger and the real gate, on virtual time,
- * against what each of them was seen to hold.
+ * A model test of callers: random callers (greedy, slow, silent, many) use a chain with a small ledger and the real
+ * gate, on virtual time. The ledger is compared with what each caller was observed to hold.
  *
- * Claims after every step: the ledger is the sum of what is open; no caller and no namespace is above its limit; a
- * quiet caller is served, at once; and when all have left, nothing is held and no seat is taken.
+ * Claims after every step: the ledger equals the sum of all open requests; no caller and no namespace is above its
+ * limit; a quiet caller is served at once; after all callers have left, nothing is held and no seat is taken.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -3,16 +3,16 @@
  * recovery, request info, deadline, warnings, authentication, impersonation, priority and fairness,
  * authorization, handler.
  *
- * Holds  every request leaves by exactly one answer, one audit line and one latency sample; a watch
- *        leaves its sample when it closes. Identity is settled before a body byte is read. What is
- *        authorised and what a handler may reach are one value (place.ts); a path that does not fit the
- *        scope of its kind is 404 after authorization, as upstream's router answers it.
- * Bytes  what a request and its answer hold is charged to its caller (charges.ts): the body until the handler
- *        ends, the answer until the socket has taken it, a stream until it closes. The seat of a long answer
- *        is kept while its client takes it, at most for the time of a short request; that of a watch, until its
- *        initial events are sent.
- * Time   short requests have `requestTimeoutMs` (or less, by ?timeout=); then 504 and an aborted
- *        signal. Watches and container streams have none here.
+ * Holds  every request produces exactly one answer, one audit line and one latency sample; a watch produces its sample
+ *        when it closes. The user is known before a body byte is read. One value says what is authorised and which
+ *        object a handler may reach (place.ts). A path that does not fit the scope of its kind gets 404 after
+ *        authorization, as from upstream's router.
+ * Bytes  the memory of a request and its answer is charged to its caller (charges.ts): the body until the handler ends,
+ *        the answer until the socket has accepted it, a stream until it closes. A long answer keeps its seat while its
+ *        client reads, at most for the time limit of a short request. A watch keeps its seat until its initial events
+ *        are sent.
+ * Time   short requests have `requestTimeoutMs`, or less by ?timeout=. After that they get 504, and their signal is
+ *        aborted. Watches and container streams have no time limit here.
  */
 import { failure, noSuchPath } from "#api/status.ts";
 import type { Attributes, Authenticator, Authorizer } from "#auth/auth.ts";

@@ -1,13 +1,13 @@
 /**
- * What requests and answers hold, charged to who sent the request (#platform/ledger.ts): one place each for
- * bodies, answers and open streams, so that no handler has to think of it.
+ * Charges the memory of requests and answers to the caller of the request (#platform/ledger.ts). Bodies, answers and
+ * open streams are each charged in one place, so that no handler has to do it.
  *
  *   request ─► workOf ───────► body, object, snapshot, patch     until its handler ends
  *   answer  ─► chargedAnswer ► answer                             until the socket has taken it
  *   stream  ─► openStream ───► watch, frames                      until it closes
  *
- * At a limit  429 with Retry-After, or 413 for what this caller could never hold. Refusals themselves are a few
- *        words, and always charged.
+ * At a limit  429 with Retry-After, or 413 for a size that this caller could never hold. Refusals are short, and always
+ *        charged.
  * In this process  callers share objects with the caches: nothing is charged.
  */
 import type { ApiError } from "#api/status.ts";
@@ -35,8 +35,9 @@ import type { LingeringSeat } from "./lingering-seat.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 
 /**
- * Bytes that a body is while it is decoded, beside itself: its text, the data of it, the checked object, and
- * that object's bytes. Measured at 1.4 bytes per byte of JSON for data; texts of one byte a character.
+ * Memory of a body while it is decoded, as a multiple of its own size, without the body itself: its text, the parsed
+ * data, the checked object, and that object's bytes. Parsed data takes 1.4 bytes per byte of JSON (measured); texts
+ * take one byte per character.
  */
 const objectBytesPerByte = 4;
 /** Bytes of a watch: a cursor, a stream, its frames' format, and the transport's state. */
@@ -138,8 +139,8 @@ export function isLongAnswer({ peer }: PlainRequest, response: PlainResponse): b
 type BytesAnswer = Extract<PlainResponse, { kind: "bytes" }>;
 
 /**
- * The answer, charged until it has left; `seat` hears so, too. Undefined: its caller holds too much,
- * `refused(holding)` says what to answer instead, and the seat was left.
+ * Charges the answer until it has been sent, and releases `seat` then. Undefined: the caller holds too much. The seat
+ * has been released, and `refused(holding)` is the answer to send instead.
  */
 export function chargedAnswer(
   { limits }: Ledger,

@@ -1,8 +1,10 @@
 /**
- * `X-Pilothouse-Explain: 1`: the answer tells its caller what the request was at the gate, and what it was read from.
+ * `X-Pilothouse-Explain: 1`: adds a header to the answer that explains how the gate treated the request, and from where
+ * it was read.
  *
- * Right   get on the path below, which no default role but cluster-admin's has: names of levels and schemas are the
- *         operator's to know (upstream's headers have their UIDs only). Without it the header says so, and nothing else.
+ * Right   get on the path below. Of the default roles only cluster-admin has it, because the names of levels and
+ *         schemas are for the operator (upstream's headers have only their UIDs). Without this right, the header only
+ *         says that it is missing.
  * Cost    nothing for requests that do not ask.
  */
 import type { Authorizer } from "#auth/auth.ts";

@@ -1,8 +1,8 @@
 /**
- * `/flagz`: the flags of a component as they are in effect, by name.
+ * Serves `/flagz`: the effective flags of a component, by name.
  *
- * Holds  what a flag names is shown, never what lies there: keys and tokens are in files. The credentials that a URL may
- *        carry are left out, with upstream's word for such values.
+ * Holds  a flag's value is shown, never the content of the file that it names: keys and tokens are in files.
+ *        Credentials in a URL are replaced by upstream's placeholder.
  */
 import type { ZPage } from "./z-page.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Where priority and fairness plugs into the chain. The chain knows seats only through this door;
- * without a gate every request passes.
+ * The interface between the chain and priority and fairness: the chain knows seats only through it. Without a gate,
+ * every request passes.
  */
 import type { GateExplanation } from "#flowcontrol/explanation.ts";
 import type { Headers, PlainResponse, UserInfo } from "#platform/http.ts";

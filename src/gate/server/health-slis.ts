@@ -1,7 +1,7 @@
 /**
- * Health checks as metrics, for /metrics/slis: what each said when it was last asked, and how often it said so.
+ * Metrics of health checks for /metrics/slis: the last result of each check, and the number of times of each result.
  *
- * As upstream counts them: at each probe of a health path that runs the check.
+ * They are counted as in upstream: at each probe of a health path that runs the check.
  */
 import { type Counter, MetricSet } from "#metrics/metric-set.ts";
 import type { Health, HealthCheck } from "./health.ts";

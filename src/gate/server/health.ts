@@ -1,8 +1,8 @@
 /**
- * Health: `/healthz`, `/livez`, `/readyz`, each check also at its own sub-path, in upstream's words.
+ * Serves `/healthz`, `/livez` and `/readyz`, each check also at its own sub-path, with upstream's texts.
  *
- * A check is synchronous: each component keeps its answer ready, and the endpoint never waits. Failures are
- * always shown verbose, without reasons (those are logged).
+ * Checks are synchronous: each component keeps its result ready, and the endpoint never waits. Failures are always
+ * shown in the verbose form, without reasons; the reasons are logged.
  */
 import type { PlainResponse } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";

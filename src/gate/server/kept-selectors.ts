@@ -1,5 +1,5 @@
 /**
- * The selectors of one watch, in the pool of all (`#watch/selector-pool.ts`) for as long as the watch is open.
+ * Keeps the selectors of one watch in the pool of all selectors (`#watch/selector-pool.ts`) while the watch is open.
  */
 import { tooManyRequests } from "#api/status.ts";
 import type { Predicate } from "#watch/predicate.ts";

@@ -1,10 +1,10 @@
 /**
- * The seat of a long answer, or of a watch's initial events, on its way to the client: kept while the client takes it,
- * so that a level of one seat sends one list at a time.
+ * Keeps the seat of a long answer, or of a watch's initial events, while the client reads it: a level of one seat sends
+ * one list at a time.
  *
- * Time   given back when the answer has left; when nothing of it was taken for `stillMs`, for then it costs
- *        memory, which is charged, and no more time of the server; and at the end of the request's time. Of a reader
- *        that stood still the gate hears, and again when its answer has left.
+ * Time   the seat is released when the answer has been sent, or when the client has read nothing for `stillMs`: from
+ *        then on the answer costs memory, which is charged, but no more time of the server. It is also released at the
+ *        end of the request's time. The gate is notified of a stalled reader, and again when its answer has been sent.
  */
 import type { Clock, Timer } from "#platform/clock.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Requests that held a turn of the loop for more than 20 ms, as a metric and one log line in ten seconds at
- * most, so that users find them: with user, verb, path and the stage of the chain.
+ * Reports requests that held a turn of the event loop for more than 20 ms, with user, verb, path and the stage of the
+ * chain: as a metric, and as at most one log line in ten seconds.
  */
 import type { UserInfo } from "#platform/http.ts";
 import type { Log } from "#platform/log.ts";

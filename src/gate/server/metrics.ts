@@ -1,9 +1,10 @@
 /**
- * The request metrics of a server, by upstream's names, labels and buckets.
+ * The request metrics of a server, with upstream's names, labels and buckets.
  *
- * Cost   requests of one kind share a row of cells, found by one look-up of a short text; the rest is additions.
- * Bounds at most `rowsMax` rows are kept ready; what comes after them is counted by its label values, which the
- *        metrics bound (see metric-set.ts).
+ * Cost   requests with the same labels share a row of cells, which one look-up of a short text finds; then only
+ *        additions.
+ * Bounds at most `rowsMax` rows are kept ready. Further requests are counted by their label values, which the metrics
+ *        bound (see metric-set.ts).
  */
 import type {
   Counter,

@@ -1,14 +1,14 @@
 /**
- * Where a request acts. One value, made once from the path and the scope of its kind, says both what the
- * authorizer is asked and which object the handler reaches: they cannot disagree.
+ * The object that a request acts on. One value, made once from the path and the scope of its kind, determines both the
+ * authorizer's question and the object that the handler reaches: the two cannot disagree.
  *
  * In     request info, and the scope of the kind at its group, version and resource.
- * Holds  a place is what was asked: of a namespaced kind the same namespace and name; of a cluster-scoped
- *        kind the same name, and no namespace was asked. One exception, upstream's: a Namespace is
- *        authorised in the namespace that it is (`namespaces/NAME`, `.../status`, `.../finalize`).
- * Out    no place when the path's shape does not fit the scope, or nothing is served there: the request is
- *        answered 404 once it is authorised, and reaches no handler.
- * Not    of requests that are passed on to another server: they get the place of no object.
+ * Holds  a place equals the path: for a namespaced kind the same namespace and name, for a cluster-scoped kind the same
+ *        name, and the path has no namespace. One exception, as in upstream: a Namespace is authorised in the namespace
+ *        of its own name (`namespaces/NAME`, `.../status`, `.../finalize`).
+ * Out    no place when the path does not fit the scope, or when it serves nothing: the request gets 404 after
+ *        authorization, and reaches no handler.
+ * Not    for requests that are passed on to another server: they get the place without an object.
  * Why a class: only this file can make a place, so no handler can invent one.
  */
 import { isNamespaceResource } from "#api/object.ts";

@@ -1,13 +1,13 @@
 /**
- * Request info: what a path and a method mean to Kubernetes, before anything is looked up.
+ * Derives the request info: what a path and a method mean to Kubernetes, before anything is looked up.
  *
- * Rules and odd corners are upstream's (apiserver pkg/endpoints/request/requestinfo.go): `/watch/` and
- * `/proxy/` prefixes, namespace sub-paths, list/watch/deletecollection told from get/delete by the
- * absence of a name, slashes trimmed at both ends and kept inside, and a `fieldSelector=metadata.name=x`
- * that names the object of a list or a watch for authorization.
+ * Rules and special cases are upstream's (apiserver pkg/endpoints/request/requestinfo.go): `/watch/` and `/proxy/`
+ * prefixes, namespace sub-paths, list/watch/deletecollection instead of get/delete when there is no name, slashes
+ * trimmed at both ends and kept inside, and a `fieldSelector=metadata.name=x` that gives the object name of a list or a
+ * watch for authorization.
  *
- * Which object a request reaches is not said here: a path means another place for a namespaced kind than
- * for a cluster-scoped one. See place.ts.
+ * The object that a request reaches is not determined here: the same path leads to another place for a namespaced kind
+ * than for a cluster-scoped one. See place.ts.
  */
 import { parseFieldSelector } from "#api/selectors/field-selector.ts";
 
@@ -143,8 +143,8 @@ function resourceVerb(verb: string, name: string, selects: URLSearchParams | und
 }
 
 /**
- * The name a field selector pins, "" when it pins none or the name could not be one. Read by the parser
- * the list itself uses: a second reading of the text could name an object the list is not limited to.
+ * The name that a field selector requires; "" when it requires none, or one that cannot be a name. It is read by the
+ * parser that the list itself uses: another parser could find a name to which the list is not limited.
  */
 function selectedName(query: URLSearchParams): string {
   const text = query.get("fieldSelector") ?? "";

@@ -1,8 +1,8 @@
 /**
- * What a request is called in metrics: upstream's verb and scope, and its kind where this server knows it.
+ * Labels of a request in metrics: upstream's verb and scope, and its kind where this server knows it.
  *
- * Bounds resource labels come only from requests that found a resource, so a scanner cannot make series; a method or
- *        a path that upstream has no name for is "other" or "".
+ * Bounds only requests that found a resource get resource labels, so a scanner cannot create series. A method or a path
+ *        without a name in upstream is "other" or "".
  */
 import { ownEntry } from "#base/own.ts";
 import type { RequestInfo } from "./request-info.ts";

@@ -1,8 +1,8 @@
 /**
- * The one mapping from thrown things to Status, and from Status to an answer.
+ * The only mapping from thrown values to Status, and from Status to an answer.
  *
- * ApiError carries its Status; anything else is a bug or a broken world: 500, logged by the chain, its
- * text kept (as upstream's InternalError does).
+ * ApiError carries its Status. Any other thrown value is a bug or an environment failure: it becomes 500, the chain
+ * logs it, and its text is kept (as in upstream's InternalError).
  */
 import { type Status, toStatus } from "#api/status.ts";
 import type { Headers, PlainRequest, PlainResponse } from "#platform/http.ts";

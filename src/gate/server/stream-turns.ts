@@ -1,14 +1,15 @@
 /**
- * How long watch streams are written to in one turn of the loop. An event is made once, but encrypted and copied for
- * each of its watchers: 450 watchers of an object of 1 MB are half a second.
+ * Limits the time for writing to watch streams in one turn of the event loop. An event is encoded once, but encrypted
+ *        and copied for each of its watchers: for 450 watchers, an object of 1 MB takes half a second.
  *
  *   batch ──(the turn has time)──► is sent
  *     └──► refused; its stream waits by caller ──(the next turn, before others)──► asks for it again
  *
- * Holds  a turn begins no batch after `turnMs`: it is longer by one batch (1 MiB and a revision). Streams that wait go
- *        first in the next turn, for `firstMs`, next of the caller that has used least.
- * Bounds as many wait as there are streams; what a stream has not got, it reads from the ring (watch/cursor.ts).
- * Cost   a look at the clock per batch, at the CPU's time per turn and beyond that time. 500 batches to plain sockets take 5 ms: they wait for nothing.
+ * Holds  a turn starts no batch after `turnMs`, so it exceeds this by at most one batch (1 MiB and a revision). Waiting
+ *        streams are served first in the next turn, for `firstMs`; the caller that has used least is next.
+ * Bounds each stream waits at most once; it reads the events that it has not received from the ring (watch/cursor.ts).
+ * Cost   reads the clock once per batch, and the CPU time once per turn and after `turnMs`. 500 batches to plain
+ *        sockets take 5 ms, so they never wait.
  */
 import type { Clock } from "#platform/clock.ts";
 import type { TurnTimes } from "#platform/turn-log.ts";

@@ -1,8 +1,9 @@
 /**
- * Spans of one request, as OpenTelemetry has them: a root for the request, children for the gates, admission and the store.
+ * OpenTelemetry spans of one request: a root span for the request; child spans for the gates, admission and the store.
  *
- * Holds  a client decides about sampling, and is the parent, only when it is an administrator or the monitoring group;
- *        others' traces are linked, as upstream's public endpoint. At most `childrenMax` children; texts are cut.
+ * Holds  a client's trace decides about sampling and is the parent only for administrators and the monitoring group.
+ *        Other clients' traces are linked, as at upstream's public endpoint. At most `childrenMax` children; texts are
+ *        cut.
  * After  upstream's endpoints/filters/traces.go, W3C Trace Context.
  */
 import type { UserInfo } from "#platform/http.ts";

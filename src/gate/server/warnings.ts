@@ -1,8 +1,8 @@
 /**
- * Warning headers of one request: `299 - "text"`, each text once, all together bounded.
+ * Builds the warning headers of one request: `299 - "text"`, each text once, with a bounded total length.
  *
- * Limits as upstream (apiserver pkg/endpoints/filters/warning.go): 4,096 characters in total; when
- * they are passed every text is cut to 256, and what still does not fit is dropped.
+ * The limits are upstream's (apiserver pkg/endpoints/filters/warning.go): 4,096 characters in total. Above that every
+ * text is cut to 256, and texts that still do not fit are dropped.
  */
 const totalMax = 4096;
 const cutTo = 256;

@@ -1,17 +1,16 @@
 /**
- * A watch on its way out: the sink registry fills, and the answer the rim opens.
+ * The output side of a watch: the sink that the registry fills, and the answer that the transport opens.
  *
  *            deliver                 write
  *   registry --------> WatchStream --------> ByteSink (socket)   or ObjectEventSink (direct caller)
  *            <-------- resume       <-------- drained
  *
- * Holds  1. no event is kept here: a batch is written whole or refused whole (until the rim has opened
- *        the stream, and while the socket is full), and `resume` asks again. 2. nothing follows the
- *        end. 3. one write per batch; the block is shared by all watchers that got the same batch.
- *        4. a batch with objects that are not ready to be shown is refused, and asked for again when they
- *        are: events stay in order, and none is lost. 5. so is a batch that comes when streams were written to for
- *        long in this turn of the loop (stream-turns.ts).
- * Time   ends cleanly after `timeoutMs`, with a bookmark just before; the periodic ones are registry's.
+ * Holds  1. No event is kept here: a batch is written whole or refused whole, and `resume` asks for it again. It is
+ *        refused until the transport has opened the stream, and while the socket is full. 2. Nothing follows the end.
+ *        3. One write per batch; all watchers with the same batch share the block. 4. A batch with objects that are not
+ *        ready to be shown is refused, and asked for again when they are ready: events stay in order, and none is lost.
+ *        5. So is a batch for which this turn of the loop has no more time (stream-turns.ts).
+ * Time   ends cleanly after `timeoutMs`, with a bookmark just before. The registry sends the periodic bookmarks.
  */
 import { toStatus } from "#api/status.ts";
 import type { AnyObject } from "#api/object.ts";
@@ -219,8 +218,8 @@ export class WatchStream implements Expiring {
   }
 
   /**
-   * Sends its reader elsewhere: a bookmark to resume from, the end, and the connection is given up.
-   * @returns false when it cannot take a bookmark now; then nothing happens.
+   * Sends a bookmark, ends the stream and closes the connection, so that the client resumes at another server.
+   * @returns false when the stream cannot accept a bookmark now; then nothing happens.
    */
   retire(): boolean {
     if (this.#state !== "flowing") return false;

@@ -1,9 +1,8 @@
 /**
- * The handshake of a watch over WebSocket, as the library of upstream's server answers it.
+ * The handshake of a watch over WebSocket, with the answers of the library in upstream's server.
  *
- * Holds  a client says where it comes from: without an Origin that is a URI it is refused with 403, whatever the
- *        URI is. It offers one subprotocol at most, which is agreed on; the one that carries its token is not
- *        counted, and never sent back.
+ * Holds  a client must send an Origin that is a URI, else it gets 403; any URI is accepted. It may offer at most one
+ *        subprotocol, which is accepted. The subprotocol that carries its token is not counted, and never sent back.
  */
 import type { PlainRequest, PlainResponse } from "#platform/http.ts";
 import { handshakeAnswer, offeredProtocols } from "#wire/websocket/frames.ts";

@@ -1,14 +1,14 @@
 /**
- * A stream whose client asked for a WebSocket: the tunnel it becomes on its way to the rim.
+ * Turns a stream whose client asked for a WebSocket into a tunnel for the transport.
  *
  *   stream 101 (watch-stream.ts) --> sample, audit, review --> switched() --> tunnel --> rim
  *
- * Holds  up to here it is a stream like any other, so that nothing that counts, audits or ends streams knows of
- *        WebSocket. One close frame is sent, and nothing after it. What the client sends is skipped; pings are
- *        answered while it reads, and its end ends the stream.
- * Bounds a client that sends is not read for a millisecond per frame, up to `restMsMax`, so a flood of frames costs
- *        little however many flood; a frame of more than `frameBytesMax` ends the stream, as upstream's library
- *        does; who does not close after the close is cut after `lingerMs`.
+ * Holds  up to here it is a stream like any other: the code that counts, audits or ends streams does not know
+ *        WebSocket. One close frame is sent, and nothing after it. Data from the client is skipped; pings are answered
+ *        while the client reads; the client's end ends the stream.
+ * Bounds after each frame from a client, the client is not read for a millisecond per frame, up to `restMsMax`: a flood
+ *        of frames costs little, from any number of clients. A frame of more than `frameBytesMax` ends the stream, as
+ *        in upstream's library. A client that does not close after the close frame is disconnected after `lingerMs`.
  */
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { ByteDuplex, ByteSink, PlainResponse } from "#platform/http.ts";

@@ -1,6 +1,6 @@
 /**
- * Lists that are made for one answer: tables, YAML, indented JSON. Encoded entry by entry, in turns of the
- * loop, to the very bytes that the whole list would be encoded to.
+ * Encodes lists that are made for one answer: tables, YAML, indented JSON. They are encoded entry by entry, in turns of
+ * the event loop. The bytes are the same as those of the whole list encoded at once.
  */
 import { bodyOf, yamlOptions } from "#forms/body.ts";
 import { concatBytes } from "#base/bytes.ts";
@@ -37,8 +37,8 @@ interface Entries {
 }
 
 /**
- * `head` with the entries in its last field, `field`, which is an empty list there.
- * Charged as it grows: it is nobody else's. @throws ApiError as `entry` does, and 429 or 413.
+ * Returns `head` with the entries in its last field, `field`, which is an empty list there. The list is charged as it
+ * grows, because no cache shares it. @throws ApiError as `entry` does, and 429 or 413.
  */
 export async function wholeList(
   head: object,

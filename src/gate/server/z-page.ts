@@ -1,8 +1,9 @@
 /**
- * Pages of a component for people, as text, and for programs, as an object of config.k8s.io: `/statusz`, `/flagz`.
+ * Pages about a component, `/statusz` and `/flagz`: as text for people, and as an object of config.k8s.io for programs.
  *
- * After  k8s.io/component-base/zpages and k8s.io/apiserver/pkg/server/{statusz,flagz}, 1.36. Any method, as there. Its
- *        texts part names and values by a separator that is drawn by lot, so that programs do not parse them; ours is the colon.
+ * After  k8s.io/component-base/zpages and k8s.io/apiserver/pkg/server/{statusz,flagz}, 1.36. Any method is accepted, as
+ *        there. Upstream's texts separate names from values by a random separator, so that programs do not parse them;
+ *        here it is the colon.
  */
 import { failure } from "#api/status.ts";
 import { clauseMatches, type MediaType, negotiateError, parseAccept } from "#forms/negotiate.ts";

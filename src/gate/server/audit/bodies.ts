@@ -1,8 +1,8 @@
 /**
- * Bodies in events: objects of requests and answers as one line of JSON, whatever form they travel in.
+ * Bodies in audit events: objects of requests and answers as one line of JSON, whatever their media type.
  *
- * Bounds a body of more than `bodyBytesMax` characters is left out, and the event says so as upstream's truncation
- *        does; so is one that the request's caller may not hold a copy of (#platform/ledger.ts).
+ * Bounds a body of more than `bodyBytesMax` characters is left out, and the event says so as in upstream's truncation.
+ *        A body is also left out when the caller's limit does not allow a copy of it (#platform/ledger.ts).
  */
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";

@@ -1,11 +1,12 @@
 /**
- * One request as events of audit.k8s.io/v1: what is learned of it on its way, and its text at a stage.
+ * Builds the events of audit.k8s.io/v1 of one request: collects its facts in the chain, and writes the text of each
+ * stage.
  *
- * Text   fields in upstream's order. What does not change after the request was received is made once.
- * Bounds a text from the client (path and query, user, names) is cut at `textMax`, of a request without
- *        credentials at `strangerTextMax`, a user agent at upstream's `userAgentMax`; a list at `itemsMax`. What
- *        is cut ends in upstream's "...TRUNCATED". Annotations: `annotationsMax`, `annotationBytesMax`; bodies are bounded
- *        where they are taken (bodies.ts).
+ * Text   fields in upstream's order. The part that does not change after the request was received is made once.
+ * Bounds a text from the client (path and query, user, names) is cut at `textMax`, or at `strangerTextMax` for a
+ *        request without credentials; a user agent is cut at upstream's `userAgentMax`, a list at `itemsMax`. A cut
+ *        text ends in upstream's "...TRUNCATED". Annotations: `annotationsMax`, `annotationBytesMax`; bodies.ts bounds
+ *        the bodies.
  */
 import { anonymousName } from "#auth/groups.ts";
 import type { UserInfo } from "#platform/http.ts";

@@ -1,10 +1,12 @@
 /**
- * Events as lines of a file or of standard output: json, or upstream's older format of one line of text.
+ * Writes audit events as lines to a file or to standard output: as JSON, or in upstream's older format of one line of
+ * text.
  *
- * Modes  blocking (default): an answer leaves when its event is in the file; while the disk refuses writes events
- *        wait in the buffer, are tried again, and answers leave without them. blocking-strict: a request whose first
- *        event cannot be written is refused. batch: nobody waits.
- * Bounds the buffer (#platform/node/line-buffer.ts). Where writers wait, it is full only while the disk refuses.
+ * Modes  blocking (default): an answer is sent when its event is in the file. While the disk refuses writes, events
+ *        wait in the buffer and are tried again, and answers are sent without them. blocking-strict: a request whose
+ *        first event cannot be written is refused. batch: answers do not wait for their events.
+ * Bounds the buffer (#platform/node/line-buffer.ts). In the blocking modes it is full only while the disk refuses
+ *        writes.
  */
 import type { Log } from "#platform/log.ts";
 import type { LineFile } from "#platform/node/line-file.ts";

@@ -1,6 +1,6 @@
 /**
- * A Policy of audit.k8s.io/v1 from a document, with upstream's findings (apis/audit/validation/validation.go).
- * Unknown fields are left out, as upstream's lenient decoder does, and told to the caller.
+ * Reads a Policy of audit.k8s.io/v1 from a document, with upstream's error texts (apis/audit/validation/validation.go).
+ * Unknown fields are ignored, as in upstream's lenient decoder, and reported to the caller.
  */
 import { isRecord } from "#base/is-record.ts";
 import {

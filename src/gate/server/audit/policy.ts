@@ -1,9 +1,9 @@
 /**
- * The audit policy: which level a request is recorded at, and which stages and fields are left out. The first
- * rule that matches decides; without one nothing is recorded.
+ * The audit policy: decides the level at which a request is recorded, and which stages and fields are left out. The
+ * first matching rule decides; without a match nothing is recorded.
  *
- * After  apiserver pkg/audit/policy/checker.go. Rules see the authenticated user, before impersonation, and
- *        what the path says, before anything is looked up.
+ * After  apiserver pkg/audit/policy/checker.go. Rules see the authenticated user, before impersonation, and the request
+ *        info of the path, before anything is looked up.
  */
 import type { UserInfo } from "#platform/http.ts";
 import type { RequestInfo } from "../request-info.ts";

@@ -1,13 +1,13 @@
 /**
- * The audit trail: what of each request is kept, at which stages, and what becomes of a request whose event
+ * The audit trail: decides what is recorded of each request, at which stages, and what happens to a request whose event
  * cannot be stored.
  *
- * Holds  no sink can end a request, a stream or the process: what one does wrong is counted, logged once and
- *        shown by the check `audit`. The exception is upstream's mode blocking-strict, which refuses a request
- *        whose first event cannot be stored.
- * Waits  for sinks that say so (a promise): blocking modes. An answer leaves when its event is stored.
- * Check  informational. A full disk below the audit log must not take the API from its clients, nor from the
- *        operator that repairs it. Only /readyz/audit fails, so that alerts can watch it.
+ * Holds  no sink can end a request, a stream or the process: a failure of a sink is counted, logged once and shown by
+ *        the check `audit`. The exception is upstream's mode blocking-strict, which refuses a request whose first event
+ *        cannot be stored.
+ * Waits  for sinks that return a promise (blocking modes): an answer is sent when its event is stored.
+ * Check  informational. A full disk below the audit log must not make the API unavailable to its clients, or to the
+ *        operator that repairs the disk. Only /readyz/audit fails, so that alerts can use it.
  */
 import { internalError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -25,8 +25,8 @@ export type TakeLost = (plugin: string, ofStranger: boolean) => void;
 /** Stores events. */
 export interface AuditBackend {
   /**
-   * False, or a promise of it: the event is not stored and its request must not go on. A promise is waited for.
-   * May throw: the trail counts it.
+   * Stores the event. False, or a promise of false: the event is not stored and its request must not continue. A
+   * promise is awaited. May throw: the trail counts it.
    */
   take(event: StagedEvent, lost: TakeLost): boolean | Promise<boolean>;
   /** Reason why events cannot be stored now. Undefined: they can. */

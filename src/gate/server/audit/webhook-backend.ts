@@ -1,14 +1,14 @@
 /**
- * Events as EventLists of audit.k8s.io/v1, posted to a server of the operator's.
+ * Posts audit events as EventLists of audit.k8s.io/v1 to a server of the operator.
  *
  *   take ──► buffer ──(batchLinesMax, or waitMs after the last batch)──► POST, tried again with backoff
  *
- * Modes  batch (default): nobody waits; beyond the buffer events are lost and counted, those of requests without
- *        credentials first (#platform/node/line-buffer.ts). blocking: an answer waits for its event's POST.
- *        blocking-strict: a request whose first event does not arrive is refused.
- * Bounds the buffer; `postsMax` batches under way, so that a slow server fills the buffer and not memory; `tries`
- *        of each; `qps` batches a second after `burst` at once.
- * Close  posts what is left, without a second try.
+ * Modes  batch (default): answers do not wait for their events. When the buffer is full, events are lost and counted,
+ *        first those of requests without credentials (#platform/node/line-buffer.ts). blocking: an answer waits for its
+ *        event's POST. blocking-strict: a request whose first event does not arrive is refused.
+ * Bounds the buffer; `postsMax` batches under way, so that a slow server fills the buffer and not the memory; `tries`
+ *        attempts per batch; `qps` batches per second after a burst of `burst`.
+ * Close  posts the remaining events, without a second attempt.
  */
 import type { ByteTransport } from "#platform/byte-transport.ts";
 import type { Clock, Timer } from "#platform/clock.ts";
