@@ -1,6 +1,6 @@
 /**
- * Answers of the verbs: one object in the form that was negotiated. Stored JSON leaves as it is;
- * everything else (YAML, pretty, another version, Table, metadata only) is made on the way out.
+ * Builds the answers of the verbs: one object in the negotiated form. Stored JSON is sent as it is. All other forms
+ * (YAML, pretty, another version, Table, metadata only) are made for the answer.
  */
 import type { AnyObject } from "#api/object.ts";
 import { failure, type Status } from "#api/status.ts";

@@ -110,8 +110,8 @@ function conversionText(message: string): string {
 const floatAsInt = "cannot convert float64 to int";
 
 /**
- * Unlike other bodies, a configuration says itself what it is. `apiVersion: /v1` is another spelling of `v1`.
- * @throws ApiError 400.
+ * Checks that a configuration names its own kind, which other bodies need not do. `apiVersion: /v1` is another spelling
+ * of `v1`. @throws ApiError 400.
  */
 export function applyConfiguration({ value }: Document, expected: GroupVersionKind): AnyObject {
   if (value !== null && !isJsonObject(value)) {

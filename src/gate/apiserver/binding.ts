@@ -1,8 +1,8 @@
 /**
- * Binding: POST pods/NAME/binding (and POST bindings): a pod gets its node, once and for all.
+ * Binding: POST pods/NAME/binding (and POST bindings) assigns a node to a pod. The node never changes afterwards.
  *
- * Holds  a pod that has a node, is being deleted or is still gated is never bound: 409 in upstream's
- *        words. Annotations and labels of the Binding are merged into the pod, PodScheduled turns True.
+ * Holds  a pod that has a node, is being deleted or is still gated is never bound: 409 with upstream's text.
+ *        Annotations and labels of the Binding are merged into the pod, and PodScheduled becomes True.
  */
 import type { AnyObject } from "#api/object.ts";
 import { badRequest, conflict, failure, type FieldError, notFound } from "#api/status.ts";

@@ -104,7 +104,7 @@ function notePace({ pace }: RequestContext, object: unknown): void {
 }
 
 /**
- * The document in the body, undefined when there is none; `noting`: repeated keys are looked for.
+ * The document in the body. Undefined: the body is empty. `noting`: whether repeated keys are searched for.
  * @throws ApiError 400, 413, 415.
  */
 export async function readDocument(
@@ -274,8 +274,8 @@ export function overflowMessage(literal: string, into: string): string {
 }
 
 /**
- * A body of a kind that is no resource of its own: Scale, Binding, Eviction, reviews.
- * `older`: an apiVersion with the same fields, which is taken as well.
+ * Reads a body whose kind is not a resource of its own: Scale, Binding, Eviction, reviews. `older`: an apiVersion with
+ * the same fields, which is accepted as well.
  */
 export async function readTyped(
   context: RequestContext,

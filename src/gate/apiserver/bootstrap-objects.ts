@@ -192,8 +192,8 @@ export function authenticationConfigMap(facts: BootstrapFacts): AnyObject {
 }
 
 /**
- * What the certificate may do that this server shows to kubelets, which ask this server: upstream's role for it.
- * Upstream leaves the binding to installers.
+ * Binds upstream's role for kubelet clients to the user of the certificate that this server presents to kubelets;
+ * kubelets ask this server about the user's rights. Upstream leaves this binding to installers.
  */
 export function kubeletClientBinding(): AnyObject {
   const apiGroup = "rbac.authorization.k8s.io";

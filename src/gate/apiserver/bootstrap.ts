@@ -1,10 +1,11 @@
 /**
  * Bootstrap: creates the objects of bootstrap-objects.ts at the start.
  *
- * Holds  idempotent: what is there stays as it is, except RBAC policy (missing rules are added), flow
- *        control while its autoupdate annotation says true, whom delegates trust, and this server's own endpoints.
- * Cost   all objects of a wave are written at once, so the store's group commit makes it two or three
- *        syncs; the second wave needs the namespaces of the first. No admission: this is the server.
+ * Holds  idempotent: existing objects stay as they are, except RBAC policy (missing rules are added), flow control
+ *        objects while their autoupdate annotation is true, the authorities that aggregated servers trust, and this
+ *        server's own endpoints.
+ * Cost   all objects of a wave are written at once, so the store's group commit needs only two or three syncs. The
+ *        second wave needs the namespaces of the first. There is no admission, because the server itself writes.
  */
 import { formatTime } from "#api/values/time.ts";
 import { jsonEqual } from "#api/json/json-value.ts";

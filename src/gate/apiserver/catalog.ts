@@ -1,6 +1,6 @@
 /**
- * The catalog: every kind served now, found by the path of a request. Built-ins are made on first use,
- * so a start pays for none of them; custom kinds are asked for as they are now (`CustomKinds`).
+ * The catalog: every kind that is served now, found by the path of a request. Built-in kinds are made on first use, so
+ * that the start is not delayed. Custom kinds are looked up at each request (`CustomKinds`).
  */
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 import type { Registry } from "#registry/resource-store.ts";

@@ -1,6 +1,6 @@
 /**
- * componentstatuses: deprecated, read only, and still asked for by people. Made on each request from
- * what the server knows of its parts.
+ * Serves componentstatuses: deprecated and read-only, but still used. The objects are made on each request from the
+ * server's knowledge of its components.
  */
 import type { AnyObject } from "#api/object.ts";
 import { compactFields, compactLabels } from "#api/selectors/compact-selector.ts";

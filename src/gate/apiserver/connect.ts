@@ -1,8 +1,9 @@
 /**
- * Admission of what opens a connection: exec, attach, port-forward and the proxies. Plugins see the options
- * of the request as the object, as upstream; they can refuse it, and change it.
+ * Admission of requests that open a connection: exec, attach, port-forward and the proxies. As in upstream, plugins see
+ * the options of the request as the object. They can refuse or change it.
  *
- * Holds  what admission leaves is read like a client's query: a field of a wrong type is a 500, of the plugin's making.
+ * Holds  the options after admission are read like a client's query. A field of a wrong type is a 500, because a plugin
+ *        caused it.
  */
 import type { AnyObject } from "#api/object.ts";
 import { type ApiError, internalError } from "#api/status.ts";

@@ -1,5 +1,6 @@
 /**
- * POST: decode, default, mutate, then registry's create, which runs validating admission last.
+ * POST: decodes, sets defaults, runs mutating admission, then calls the registry's create, which runs validating
+ * admission last.
  */
 import type { Admission } from "#admission/admission.ts";
 import { checkNamespaceOf, dedupOwnerReferences } from "#api/meta.ts";

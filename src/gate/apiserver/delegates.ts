@@ -1,8 +1,9 @@
 /**
- * Parts of the API that other servers answer: the door for an aggregator, which is made above this room.
+ * The interface to an aggregator, for the parts of the API that other servers answer. The aggregator is in a room
+ * above.
  *
- * Holds  a request is passed on only by its path, `/apis/GROUP/VERSION` or below, as it came: what the
- *        request info made of it is not asked. It was authenticated and authorized as any other.
+ * Holds  whether a request is passed on depends only on its original path, `/apis/GROUP/VERSION` or below, not on its
+ *        request info. The request was authenticated and authorized like any other.
  */
 import type { JsonObject } from "#api/object.ts";
 import type { PlainResponse } from "#platform/http.ts";

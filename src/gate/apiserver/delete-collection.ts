@@ -1,6 +1,6 @@
 /**
- * DELETE of a collection: lists in pages with the selectors, deletes each object with the same
- * options, a bounded number at once; answers with the list of what it found. Not a transaction.
+ * DELETE of a collection: lists in pages with the selectors, and deletes each object with the same options, a bounded
+ * number at once. Answers with the list of the objects that it found. It is not a transaction.
  */
 import { ApiError } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";

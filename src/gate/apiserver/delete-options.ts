@@ -1,6 +1,4 @@
-/**
- * DeleteOptions: from the body when there is one, else from the query; the body wins as a whole.
- */
+/** Reads DeleteOptions: from the body when there is one, else from the query. The two are never merged. */
 import { exactInteger } from "#base/exact-json.ts";
 import { parseInt64, parseInt64Error } from "#api/go/go-integer.ts";
 import type { AnyObject } from "#api/object.ts";

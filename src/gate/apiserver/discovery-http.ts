@@ -1,7 +1,7 @@
 /**
- * Discovery over HTTP: `/api`, `/apis`, `/apis/G`, `/api/v1`, `/apis/G/V`, and the aggregated form of
- * the first two. Documents are made once and kept until the catalog changes; an aggregated one, which tells of
- * everything, has one maker however many ask for it, and is made in turns of the loop.
+ * Discovery over HTTP: `/api`, `/apis`, `/apis/G`, `/api/v1`, `/apis/G/V`, and the aggregated form of the first two.
+ * Documents are made once and kept until the catalog changes. An aggregated document, which describes all kinds, is
+ * made once for all concurrent requests, in turns of the event loop.
  */
 import { blockStyleMax, bodyOf } from "#forms/body.ts";
 import type { JsonObject } from "#api/object.ts";

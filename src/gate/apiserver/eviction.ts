@@ -1,5 +1,5 @@
 /**
- * Eviction: a deletion that asks the pod's disruption budget first.
+ * Eviction: a deletion that first checks the pod's disruption budget.
  *
  * Holds  a budget is charged (disruptionsAllowed - 1, the pod noted in disruptedPods) before the pod is
  *        deleted, in one guarded update, so concurrent evictions never spend the same allowance twice.
@@ -133,9 +133,9 @@ const evicting = {
 };
 
 /**
- * Says in the pod's status why it goes, before it is deleted; a dry run does not.
+ * Writes the reason of the eviction into the pod's status before the pod is deleted. A dry run does not.
  *
- * @returns the query for the deletion: a resourceVersion it names is that of this write.
+ * @returns the query for the deletion: a resourceVersion in it is replaced by that of this write.
  */
 async function markEvicted(
   context: RequestContext,

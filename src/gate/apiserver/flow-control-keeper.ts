@@ -1,10 +1,10 @@
 /**
- * Keeps the flow control objects that a server cannot do without: the mandatory ones come back at once
- * when they are deleted or changed; all bootstrap objects are looked at every minute, as upstream does.
- * Each schema gets a condition that says whether its priority level exists.
+ * Maintains the flow control objects that a server needs. The mandatory ones are restored at once when they are deleted
+ * or changed. All bootstrap objects are checked every minute, as in upstream. Each schema gets a condition that says
+ * whether its priority level exists.
  *
- * Holds  one run at a time; a change during a run makes another one follow.
- * Fails  a run that is refused is logged and tried again after a second.
+ * Holds  one run at a time; a change during a run causes another run after it.
+ * Fails  a failed run is logged and repeated after a second.
  */
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";

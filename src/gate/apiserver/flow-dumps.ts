@@ -1,8 +1,8 @@
 /**
- * `/debug/api_priority_and_fairness/*`: what waits and executes at each priority level, as text.
+ * Serves `/debug/api_priority_and_fairness/*`: the waiting and executing requests of each priority level, as text.
  *
- * Authorised as any path that is no resource; any method; in no index, as upstream (`UnlistedHandleFunc`). The rights to
- * see them are rights to see other users' names and paths.
+ * Authorised like any non-resource path; any method is accepted; not listed in the index, as in upstream
+ * (`UnlistedHandleFunc`). The right to see these pages is the right to see other users' names and paths.
  */
 import { dumpPriorityLevels, dumpQueues, dumpRequests } from "#flowcontrol/dump.ts";
 import type { Gate } from "#flowcontrol/gate.ts";

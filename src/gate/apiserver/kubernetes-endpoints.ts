@@ -1,10 +1,10 @@
 /**
- * Endpoints and EndpointSlice `kubernetes` of several API servers over one storage: every ten seconds each server renews
- * its master lease and writes the addresses of all live leases.
+ * Maintains the Endpoints and the EndpointSlice `kubernetes` of several API servers over one storage. Every ten seconds
+ * each server renews its master lease and writes the addresses of all live leases.
  *
- * Holds  a server that stops removes its address first; one that dies is gone when its lease of 15 seconds has
- *        expired and another server's next round has come: 25 seconds at most.
- * Fails  a refused round is logged; the next one tries again.
+ * Holds  a server that stops removes its address first. The address of a crashed server is removed by another server's
+ *        next round after the lease of 15 seconds has expired: after 25 seconds at most.
+ * Fails  a failed round is logged; the next round tries again.
  * After  k/k pkg/controlplane/reconcilers/lease.go.
  */
 import { jsonEqual } from "#api/json/json-value.ts";

@@ -1,7 +1,7 @@
 /**
- * Options of list, watch and deletecollection, parsed and checked as upstream checks them
- * (apimachinery pkg/apis/meta/internalversion/validation): 400 for what does not parse, 422 of kind
- * ListOptions for combinations that mean nothing.
+ * Options of list, watch and deletecollection, parsed and checked as upstream checks them (apimachinery
+ * pkg/apis/meta/internalversion/validation): 400 for values that do not parse, 422 of kind ListOptions for invalid
+ * combinations.
  */
 import { clampToSafe, parseInt64, parseInt64Error } from "#api/go/go-integer.ts";
 import { checkFieldSelector } from "#api/selectors/selectable-fields.ts";

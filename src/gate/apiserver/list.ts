@@ -1,5 +1,5 @@
 /**
- * LIST: bytes of many objects as shared blocks; Table, metadata and YAML forms are made per list.
+ * LIST: answers with the bytes of many objects as shared blocks. Table, metadata and YAML forms are made for each list.
  */
 import type { AnyObject } from "#api/object.ts";
 import { given } from "#base/given.ts";

@@ -86,8 +86,8 @@ class ConversionNeeded extends Error {
 }
 
 /**
- * Field management converts at once; where that takes a call, it ends there, and runs again with what the
- * call made. Ends: it asks for the same objects each time, a few for each served version.
+ * Field management converts synchronously. Where a conversion needs a call, the run ends there and starts again with
+ * the result of the call. This terminates: each run asks for the same objects, a few per served version.
  */
 async function converting<T>(
   { pace, requestInfo }: RequestContext,
@@ -130,8 +130,8 @@ export function managerOf(context: RequestContext, query: WriteQuery): string {
 }
 
 /**
- * What was sent to a subresource as an object of a kind of its own (Binding, Eviction, TokenRequest), as
- * admission sees it: in the namespace of the path, with managedFields.
+ * Prepares the body of a subresource with a kind of its own (Binding, Eviction, TokenRequest) for admission: in the
+ * namespace of the path, with managedFields.
  */
 export function trackSent(
   context: RequestContext,

@@ -1,6 +1,6 @@
 /**
- * OpenAPI over HTTP: `/openapi/v2`, `/openapi/v3` and its documents, in JSON and in gnostic's protobuf.
- * A document asked for by a wrong hash is a redirect to the right one; by the right one it is immutable.
+ * OpenAPI over HTTP: `/openapi/v2`, `/openapi/v3` and its documents, in JSON and in gnostic's protobuf. A request with
+ * a wrong hash is redirected to the URL with the right hash; the answer to the right hash is immutable.
  */
 import type { PlainResponse } from "#platform/http.ts";
 import type { Clock } from "#platform/clock.ts";

@@ -1,6 +1,6 @@
 /**
- * What a patch itself has of unknown fields and of fields that stand twice, as upstream's strict reading of it tells:
- * before what the patched object has of them.
+ * Finds the unknown and repeated fields of a patch itself, as in upstream's strict decoding. They are reported before
+ * those of the patched object.
  */
 import { jsonKind } from "#api/json/json-value.ts";
 import { fieldFindings } from "#api/schema/decode.ts";
@@ -66,7 +66,7 @@ export function checkMergePatch(patch: unknown): void {
 }
 
 /**
- * The form of a JSON patch as a strict reading wants it; `Ignore` finds less, later.
+ * Checks the form of a JSON patch as strict decoding requires; with `Ignore` the checks are fewer and later.
  * @throws ApiError 400.
  */
 export function checkOperations(patch: unknown): void {

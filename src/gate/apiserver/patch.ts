@@ -1,9 +1,9 @@
 /**
  * PATCH: JSON, merge and strategic merge patches. Server-side apply is apply.ts.
  *
- * The patch is applied to the current object in the version of the request, decoded and defaulted like
- * a PUT. It keeps the resourceVersion it was read with, so a write in between makes registry ask again
- * with the newest object; a patch that names another version itself is a conflict.
+ * The patch is applied to the current object in the version of the request, decoded and defaulted like a PUT. The
+ * result keeps the resourceVersion of the object that was read. After a concurrent write the registry calls again with
+ * the newest object. A patch that names another resourceVersion itself is a conflict.
  */
 import { applyJsonPatch, JsonPatchRun } from "#api/patch/json-patch.ts";
 import { applyMergePatch } from "#api/patch/merge-patch.ts";

@@ -1,6 +1,6 @@
 /**
- * What a patch made of an object, decoded. Its faults are the patch's, not the client's document's: 422
- * with the whole result as the value (upstream), where a PUT of the same would be 400.
+ * Decodes the result of a patch. Errors in it are errors of the patch: 422 with the whole result as the value, as in
+ * upstream. A PUT of the same object would get 400.
  */
 import { copyLiterals, stringifyWithLiterals } from "#base/exact-json.ts";
 import { carrySpelling } from "#api/json/kept-json.ts";

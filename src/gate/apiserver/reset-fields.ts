@@ -1,6 +1,6 @@
 /**
- * The fields that a write through an endpoint cannot change, because the strategy copies them from the stored
- * object: writing one gives no ownership. Source: `GetResetFields` of the strategies in pkg/registry, 1.36.
+ * Lists the fields that a write through an endpoint cannot change, because the strategy copies them from the stored
+ * object. A writer does not become an owner of them. Source: `GetResetFields` of the strategies in pkg/registry, 1.36.
  */
 import type { ServedKind } from "./kind.ts";
 

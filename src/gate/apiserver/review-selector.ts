@@ -1,9 +1,9 @@
 /**
- * The field selector of an access review: what a list is narrowed to. The node authorizer lets a node list
- * pods, slices and certificate requests only where a selector names the node, so a review without it
- * would say no to what the server allows.
+ * Reads the field selector of an access review: the restriction of a list. The node authorizer lets a node list pods,
+ * slices and certificate requests only with a selector that names the node. Without the selector, a review would deny
+ * what the server allows.
  *
- * What cannot be read is left out, as upstream: the question becomes a broader one, never a narrower.
+ * As in upstream, unreadable parts are left out: the question becomes broader, never narrower.
  */
 import {
   type FieldRequirement,

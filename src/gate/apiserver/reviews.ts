@@ -1,6 +1,6 @@
 /**
- * Non-persisted kinds, create only: SelfSubjectReview, SubjectAccessReviews, SelfSubjectRulesReview and
- * TokenReview. Nothing is stored; the answer is the request with its status filled in, 201.
+ * Serves the kinds that are only created, never stored: SelfSubjectReview, SubjectAccessReviews, SelfSubjectRulesReview
+ * and TokenReview. The answer is 201 with the request's object and its status.
  */
 import { given } from "#base/given.ts";
 import { ownEntry } from "#base/own.ts";

@@ -1,6 +1,6 @@
 /**
- * Server-side apply of a Scale. Owners are those of the object's replicas, seen as owners of the Scale's
- * (`#api/apply/scale-managers.ts`); what they own of the object besides is out of the merge's reach.
+ * Server-side apply of a Scale. The owners of the object's replicas field are shown as owners of the Scale's field
+ * (`#api/apply/scale-managers.ts`). Their other fields of the object are not part of the merge.
  */
 import { applyPatch } from "#api/apply/field-manager.ts";
 import { managersAfterScale, type ReplicasPath, scaleManagers } from "#api/apply/scale-managers.ts";

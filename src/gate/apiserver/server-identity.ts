@@ -1,8 +1,8 @@
 /**
- * The Lease by which an API server is known in kube-system: renewed every ten seconds while it serves,
- * deleted when it stops; leases of servers that never came back are deleted once an hour.
+ * Maintains the Lease in kube-system that identifies an API server: renewed every ten seconds while the server runs,
+ * deleted when it stops. Once an hour, expired leases of other servers are deleted.
  *
- * Fails  a renewal that is refused is logged and tried again ten seconds later: the lease lasts an hour.
+ * Fails  a failed renewal is logged and tried again ten seconds later: the lease lasts an hour.
  * After  upstream's identity lease controller and its garbage collector.
  */
 import { createHash } from "node:crypto";

@@ -1,8 +1,8 @@
 /**
- * The API server: puts the rooms below together into one handler of plain requests.
+ * The API server: combines the rooms below into one handler of plain requests.
  *
- * Holds  nothing reaches registry unauthorised, unadmitted or unvalidated; the returned handler serves
- *        requests from sockets and from this process alike.
+ * Holds  every request to the registry is authorised, admitted and validated. The returned handler serves requests from
+ *        sockets and from this process alike.
  * Close  `shutdown` makes /readyz fail while requests are still served; `close` ends the watches.
  */
 import type { Tracer } from "#server/trace.ts";

@@ -1,13 +1,13 @@
 /**
- * Selection by what an object is in the version that was asked for: the store selects by what is stored, and
- * a custom object may have other labels and fields there (conversion, defaults of a changed definition).
+ * Selects objects by their labels and fields in the requested version. The store selects by the stored version, in
+ * which a custom object may have other labels and fields (conversion, defaults of a changed definition).
  *
  *   store --name and namespace--> page or batch --held, shown--> labels and fields of the version asked for
  *
- * Holds  1. an object is converted before it is looked at; 2. a watcher hears of an object that enters or leaves
- *        its selection as ADDED and DELETED, in the order of the store; 3. a page holds at most `limit` objects,
- *        and its token leads to the first one that was not looked at.
- * Cost   every object of the scope is shown once per list and event, so built-in kinds never come here.
+ * Holds  1. An object is converted before it is compared. 2. A watcher gets ADDED and DELETED for an object that enters
+ *        or leaves its selection, in the order of the store. 3. A page has at most `limit` objects, and its token leads
+ *        to the first object that was not compared.
+ * Cost   every object of the scope is converted once per list and event; built-in kinds never use this file.
  */
 import type { FieldRequirement } from "#api/selectors/field-selector.ts";
 import { plainFieldValue } from "#api/selectors/selectable-fields.ts";

@@ -1,8 +1,9 @@
 /**
- * What a body says that it is, as upstream's decoders find out: first of all, by a look at two fields of it.
+ * Determines the kind that a body states, as upstream's decoders do before all else: from its fields apiVersion and
+ * kind.
  *
- * Holds  `apiVersion: /v1` is `v1`; a body that names no kind, or no version of the group expected, is of the kind
- *        expected; the two fields are found in any case of their letters, as by Go's encoding/json.
+ * Holds  `apiVersion: /v1` is `v1`; a body without a kind, or without a version of the expected group, is of the
+ *        expected kind. The names of the two fields are case-insensitive, as in Go's encoding/json.
  */
 import { jsonKind } from "#api/json/json-value.ts";
 import {

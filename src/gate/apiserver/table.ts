@@ -1,6 +1,6 @@
 /**
- * Tables: `as=Table` of one object or a list, the form kubectl prints. Rows hold ages, so they are
- * made per answer; watches share a row among watchers of the same second (watch-format.ts).
+ * Tables: the form that kubectl prints, `as=Table`, of one object or a list. Rows contain ages, so they are made for
+ * each answer. Watchers share a row within the same second (watch-format.ts).
  */
 import { partialObjectMetadata } from "#api/convert/convert.ts";
 import type { AnyObject } from "#api/object.ts";

@@ -1,6 +1,6 @@
 /**
- * PUT of an object or of its subresource: the body replaces what is there, under the rules of the
- * kind's strategy. `writeThrough` is the way all updates (PUT, PATCH, apply) take into the registry.
+ * PUT of an object or of its subresource: the body replaces the stored object under the rules of the kind's strategy.
+ * All updates (PUT, PATCH, apply) reach the registry through `writeThrough`.
  */
 import type { Admission, AdmissionRequest } from "#admission/admission.ts";
 import type { AnyObject } from "#api/object.ts";

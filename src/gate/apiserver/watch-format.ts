@@ -1,6 +1,6 @@
 /**
- * What the events of one watch look like: whole objects, metadata, or tables. Frames of the first two
- * are made once per object and kept with it; a table's rows hold ages, so they are kept per second.
+ * Encodes the events of one watch: whole objects, metadata, or tables. Frames of the first two are made once per object
+ * and kept with it. Rows of a table contain ages, so they are kept for a second.
  */
 import { toStatus } from "#api/status.ts";
 import type { AnyObject } from "#api/object.ts";
@@ -103,8 +103,8 @@ interface FirstRow {
 }
 
 /**
- * With columns, as many as their author likes: a crowd of streams that begin with one event makes it once. The last
- * one alone is kept.
+ * The last first frame with columns; the definition's author decides how many columns it has. Streams that begin with
+ * the same event share it. Only the last one is kept.
  */
 let lastFirst: (FirstRow & { readonly frame: Uint8Array }) | undefined;
 

@@ -1,8 +1,8 @@
 /**
- * WATCH: joins a registry watch to the stream the rim opens, in the form that was negotiated.
+ * WATCH: connects a registry watch to the stream that the rim opens, in the negotiated form.
  *
- * A start below history is HTTP 200 with one ERROR event holding the 410, as upstream; a
- * resourceVersion that makes no sense is refused before the stream begins.
+ * A start before the kept history gets HTTP 200 with one ERROR event that contains the 410, as in upstream. An invalid
+ * resourceVersion is refused before the stream begins.
  */
 import type { FieldSelector } from "#api/selectors/field-selector.ts";
 import { badRequest } from "#api/status.ts";

@@ -1,6 +1,6 @@
 /**
- * Aggregated discovery in protobuf: the messages of apidiscovery.k8s.io/v2, which is no group of the API
- * and has no schema. Fields by number, texts written even when empty, as upstream's encoder writes them.
+ * Aggregated discovery in protobuf: the messages of apidiscovery.k8s.io/v2, which is not a served group and has no
+ * schema. The numbers below are field numbers. Texts are written even when empty, as by upstream's encoder.
  *
  *   list          1 metadata, 2 items: group          group     1 metadata, 2 versions
  *   version       1 version, 2 resources, 3 freshness

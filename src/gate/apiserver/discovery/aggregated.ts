@@ -1,5 +1,5 @@
 /**
- * Aggregated discovery: everything in two documents (`/api` and `/apis`), for clients that accept
+ * Aggregated discovery: all resources in two documents (`/api` and `/apis`), for clients that accept
  * `application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`.
  */
 import type { ResourceInfo, SubresourceInfo } from "#api/schema/resource-info.ts";

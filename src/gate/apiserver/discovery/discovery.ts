@@ -1,9 +1,10 @@
 /**
- * Discovery documents, one level a request: `/api`, `/api/v1`, `/apis/G/V`. Those of groups are in merged.ts.
+ * Discovery documents of one level per request: `/api`, `/api/v1`, `/apis/G/V`. The documents of groups are in
+ * merged.ts.
  *
- * Pure functions of the resources that are served, built-in and custom alike. Groups and versions
- * are ordered as upstream orders them; resources by name, each followed by its subresources.
- * As upstream's, documents of the core group's old path leave out `apiVersion`.
+ * Pure functions of the served resources, built-in and custom. Groups and versions have upstream's order; resources are
+ * ordered by name, each followed by its subresources. As in upstream, documents of the core group's old path have no
+ * `apiVersion`.
  */
 import { apiVersionOf, type JsonObject } from "#api/object.ts";
 import { compareVersions } from "#api/schema/group-priorities.ts";

@@ -1,8 +1,8 @@
 /**
- * Discovery of this server and of others behind it in one: `/apis`, `/apis/G` and the aggregated `/apis`.
+ * Merges the discovery of this server and of the servers behind it: `/apis`, `/apis/G` and the aggregated `/apis`.
  *
- * Holds  groups by the highest priority any of their versions has, then by name; versions by priority, then
- *        as compareKubeVersions has them. A group-version that another server answers is described by it.
+ * Holds  groups are ordered by the highest priority of their versions, then by name; versions by priority, then by
+ *        compareKubeVersions. The description of a group-version comes from the server that answers it.
  */
 import { apiVersionOf, type JsonObject } from "#api/object.ts";
 import {

@@ -1,6 +1,6 @@
 /**
- * The groups that are served, each with its versions and their resources: one pass over all resources, where
- * asking for each group and version by itself would be one pass each.
+ * Collects the served groups, each with its versions and their resources, in one pass over all resources. Separate
+ * queries for each group and version would need one pass each.
  */
 import { compareGroups, compareVersions } from "#api/schema/group-priorities.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";

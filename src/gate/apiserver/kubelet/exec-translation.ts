@@ -8,10 +8,10 @@
  *   channel 3, Status     ◀─       stream "error"        last, when stdout and stderr have ended
  *   channel 4, resize     ─▶       stream "resize"       with a terminal
  *
- * Holds  the Status is sent once, after all output; then the WebSocket closes. A client that leaves ends
- *        the kubelet's connection, and the other way round.
- * Bounds nothing is held but the Status, of at most 64 KiB: a slow side is not written to, and the other
- *        side is not read meanwhile. SPDY's own windows are not used, as upstream does not use them.
+ * Holds  the Status is sent once, after all output; then the WebSocket closes. When the client disconnects, the
+ *        kubelet's connection ends, and vice versa.
+ * Bounds only the Status is buffered, at most 64 KiB. While one side is slow, nothing is written to it and the other
+ *        side is not read. SPDY's own windows are not used, as in upstream.
  */
 import { internalError, type Status } from "#api/status.ts";
 import type { ByteDuplex } from "#platform/http.ts";

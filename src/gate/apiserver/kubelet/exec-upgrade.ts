@@ -1,9 +1,9 @@
 /**
- * exec and attach over WebSocket v5.channel.k8s.io: the client's WebSocket on one side, a SPDY connection to
- * the kubelet on the other (exec-translation.ts is what happens between them).
+ * exec and attach over WebSocket v5.channel.k8s.io: opens the client's WebSocket and a SPDY connection to the kubelet.
+ * exec-translation.ts translates between them.
  *
- * As upstream, the WebSocket opens even when the kubelet refuses: the refusal is a Status on its error
- * channel, where clients look for it.
+ * As in upstream, the WebSocket opens even when the kubelet refuses. The refusal is a Status on the WebSocket's error
+ * channel, where clients expect it.
  */
 import { ApiError, internalError, type Status } from "#api/status.ts";
 import type { ByteResponse } from "#platform/byte-transport.ts";

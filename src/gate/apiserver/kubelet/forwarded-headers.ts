@@ -1,9 +1,9 @@
 /**
- * The headers of a request that is passed on, and of the answer that comes back.
+ * Selects the headers of a request that is passed on, and of its answer.
  *
- * Holds  what proves who the client is stays here: Authorization, the bearer subprotocol of WebSocket,
- *        Impersonate-* and X-Remote-*. Cookies are passed on, as upstream does: they are the backend's.
- *        What is of one connection (RFC 9110 7.6.1) is not passed on, nor what Connection lists.
+ * Holds  credentials and identity of the client are not passed on: Authorization, the bearer subprotocol of WebSocket,
+ *        Impersonate-* and X-Remote-*. Cookies are passed on, as in upstream, because they belong to the backend.
+ *        Headers of one connection (RFC 9110 7.6.1) are not passed on, nor headers that Connection lists.
  */
 import { dictionary } from "#base/own.ts";
 import type { ByteResponse } from "#platform/byte-transport.ts";

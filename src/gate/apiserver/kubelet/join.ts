@@ -1,8 +1,8 @@
 /**
- * Two connections become one: bytes both ways, each direction at its reader's pace.
+ * Joins two connections: copies bytes both ways, each direction at its reader's pace.
  *
- * Holds  the end of one direction is passed on and ends the whole, as upstream's: a side that keeps its half
- *        open after that is cut after `lingerMs`. A break of one side breaks the other.
+ * Holds  as in upstream, the end of one direction is passed on and ends both. A side that keeps its half open after
+ *        that is disconnected after `lingerMs`. A broken connection breaks the other one.
  */
 import type { Clock } from "#platform/clock.ts";
 import type { ByteDuplex, ByteSink } from "#platform/http.ts";

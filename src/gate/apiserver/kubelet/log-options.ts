@@ -1,8 +1,8 @@
 /**
  * PodLogOptions: read from a query, checked, and written as the kubelet's query; texts are upstream's.
  *
- * `stream` behaves as with upstream's feature gate PodLogsQuerySplitStreams, which stock has switched off;
- * it is passed on only when it was given, because a kubelet without the gate refuses it.
+ * `stream` behaves as with upstream's feature gate PodLogsQuerySplitStreams, which is off by default. It is passed on
+ * only when the client gave it, because a kubelet without the gate refuses it.
  */
 import { int64Max } from "#api/go/go-integer.ts";
 import { badRequest, type FieldError, invalid } from "#api/status.ts";

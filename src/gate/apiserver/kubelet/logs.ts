@@ -1,8 +1,8 @@
 /**
- * pods/log: the kubelet's bytes as they come, as text or, over WebSocket, as messages.
+ * pods/log: passes on the kubelet's bytes as they arrive, as text or, over WebSocket, as messages.
  *
- * Holds  a log that breaks off at the kubelet breaks off at the client, so that part of a log does not
- *        look like all of it; a redirect is refused, not followed.
+ * Holds  when the kubelet's answer breaks off, the client's answer breaks off too, so that a partial log does not look
+ *        complete. A redirect is refused, not followed.
  */
 import { failure } from "#api/status.ts";
 import type { ByteResponse, Host } from "#platform/byte-transport.ts";

@@ -1,10 +1,10 @@
 /**
- * How many requests to kubelets, pods and Services are open at once.
+ * Limits the number of open requests to kubelets, pods and Services.
  *
- * Holds  open requests <= `openMax`, and of one server <= `openPerHostMax`, so that one node that never
- *        answers does not take the places of all.
- * Out    a place, released once however often it is asked to; at a limit 429 with Retry-After 1.
- * Why    each open one holds two sockets; nothing else of it is held here.
+ * Holds  open requests <= `openMax`, and open requests to one server <= `openPerHostMax`, so that one node that never
+ *        answers does not use all places.
+ * Out    a place, whose release is idempotent; at a limit 429 with Retry-After 1.
+ * Why    each open request holds two sockets, and no other memory here.
  */
 import { tooManyRequests } from "#api/status.ts";
 import type { ByteDuplex } from "#platform/http.ts";

@@ -1,5 +1,5 @@
 /**
- * exec, attach and port-forward: which way a client's upgrade goes to the kubelet.
+ * exec, attach and port-forward: selects how a client's upgrade is passed on to the kubelet.
  *
  *   SPDY/3.1                        as it is
  *   WebSocket v5.channel.k8s.io     translated to SPDY (exec-translation.ts), as by upstream
@@ -7,7 +7,7 @@
  *   other WebSocket protocols       as they are: kubelets speak them
  *   any WebSocket, when the node declares ExtendWebSocketsToKubelet    as it is
  *
- * Holds  a WebSocket is opened by GET; the user needs `create` on the subresource for it all the same.
+ * Holds  a WebSocket is opened by GET, but the user still needs `create` on the subresource.
  */
 import { badRequest, forbidden } from "#api/status.ts";
 import type { PlainResponse } from "#platform/http.ts";

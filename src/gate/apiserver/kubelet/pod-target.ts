@@ -1,9 +1,9 @@
 /**
- * The pod, the container and the node that log, exec, attach and port-forward are about, and the kubelet
- * of that node.
+ * Finds the pod, the container and the node of a log, exec, attach or port-forward request, and the kubelet of that
+ * node.
  *
- * Holds  a kubelet is reached at an address and port of its Node object, and nowhere else.
- * Hollow nodes have no kubelet; their pods are told apart here, and their answers say so.
+ * Holds  a kubelet is reached only at an address and port of its Node object.
+ * Hollow nodes have no kubelet. Their pods are recognised here, and the answer says so.
  */
 import type { AnyObject } from "#api/object.ts";
 import { badRequest, failure, notFound } from "#api/status.ts";

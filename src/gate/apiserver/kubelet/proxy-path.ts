@@ -1,8 +1,8 @@
 /**
- * Paths of proxied requests: what stands behind `/proxy`, cleaned and encoded as Go's url package does it.
+ * Paths of proxied requests: the part after `/proxy`, cleaned and encoded as by Go's url package.
  *
- * Holds  `.`, `..` and empty segments are resolved before a path leaves, decoded slashes and dots too, so
- *        that a path never climbs above the backend's root.
+ * Holds  `.`, `..` and empty segments, also those of decoded slashes and dots, are resolved before a path is sent. A
+ *        path never leads above the backend's root.
  */
 
 /** Go's path.Clean of a rooted path, with the slash at its end kept. "" stays "". */

@@ -1,9 +1,9 @@
 /**
- * Where `nodes|pods|services/[scheme:]name[:port]/proxy` leads.
+ * Finds the target of `nodes|pods|services/[scheme:]name[:port]/proxy`.
  *
- * Holds  the address comes from the object (a node's status, a pod's, a Service's endpoints), never from
- *        the request, and is one that may be proxied to (addresses.ts). A node's name is resolved once:
- *        the address that was checked is the one that is connected to.
+ * Holds  the address comes from the object (a node's status, a pod's, a Service's endpoints), never from the request,
+ *        and must be permitted for proxying (addresses.ts). A node's name is resolved once: the connection uses the
+ *        address that was checked.
  */
 import { badRequest, failure } from "#api/status.ts";
 import type { Host, HostsTransport } from "#platform/byte-transport.ts";

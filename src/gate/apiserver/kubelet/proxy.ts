@@ -1,10 +1,11 @@
 /**
- * nodes/proxy, pods/proxy and services/proxy: a request sent on to what the object names, and its answer.
+ * nodes/proxy, pods/proxy and services/proxy: sends a request to the target that the object names, and returns its
+ * answer.
  *
- * Holds  the answer streams at the client's pace; a body that breaks off is cut. Redirects are not followed
- *        here: their Location, and links in HTML, are changed to lead through the proxy (rewrite-url.ts).
- *        Upgrades are passed on without their query, as by upstream.
- * Bounds open-streams.ts; request and answer bodies have no limit, none of them is held.
+ * Holds  the answer streams at the client's pace. When the backend's body breaks off, the answer breaks off too.
+ *        Redirects are not followed: their Location, and links in HTML, are changed to lead through the proxy
+ *        (rewrite-url.ts). Upgrades are passed on without their query, as in upstream.
+ * Bounds open-streams.ts; request and answer bodies have no limit, because they are not buffered.
  */
 import { failure } from "#api/status.ts";
 import { assert } from "#base/assert.ts";

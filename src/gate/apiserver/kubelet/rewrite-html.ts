@@ -1,10 +1,10 @@
 /**
- * HTML on its way through the proxy: the URLs in its tags are changed (rewrite-url.ts), the rest is passed
- * on byte for byte, as it comes. Which attributes hold URLs is upstream's list.
+ * Rewrites HTML in the proxy: changes the URLs in tags (rewrite-url.ts) and passes on all other bytes as they arrive.
+ * The list of attributes with URLs is upstream's.
  *
- * In     chunks cut anywhere, of any encoding that has ASCII's characters as single bytes.
- * Holds  what is no start tag is not touched: text, comments, end tags, scripts, styles.
- * Bounds a tag is kept until it ends, up to `tagBytesMax`; a longer one passes as it is.
+ * In     chunks cut anywhere, in any encoding with ASCII characters as single bytes.
+ * Holds  only start tags are changed, not text, comments, end tags, scripts or styles.
+ * Bounds a tag is buffered until it ends, up to `tagBytesMax`; a longer tag is passed on unchanged.
  */
 import { ownEntry } from "#base/own.ts";
 import type { Rewriter } from "./streamed.ts";

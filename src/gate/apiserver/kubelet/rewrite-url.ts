@@ -1,9 +1,9 @@
 /**
- * Links of a proxied backend, changed so that they lead through the proxy again.
+ * Changes the links of a proxied backend so that they lead through the proxy.
  *
- * A link is changed when it starts at the root of the backend's host, or of the host the client asked;
- * relative links and those to other hosts stay as they are. As upstream's proxy transport, but that a
- * path is cleaned before the proxy's own is put in front, so that `..` never climbs out of it.
+ * A link is changed when it starts at the root of the backend's host, or of the host in the client's request. Relative
+ * links and links to other hosts stay as they are. This follows upstream's proxy transport, with one difference: a path
+ * is cleaned before the proxy's prefix is added, so that `..` never leads out of the prefix.
  */
 import { cleanPath } from "./proxy-path.ts";
 

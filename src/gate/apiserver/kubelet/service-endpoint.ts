@@ -1,9 +1,9 @@
 /**
- * An endpoint of a Service: any of those that are ready, by EndpointSlices.
+ * Picks any ready endpoint of a Service from its EndpointSlices.
  *
- * Holds  an endpoint is used only when it names a pod of the Service's namespace that has its address, as
- *        upstream asks, and only with an address that may be proxied to (addresses.ts): who may write
- *        EndpointSlices still cannot send requests anywhere.
+ * Holds  as in upstream, an endpoint is used only when it names a pod of the Service's namespace with the same address.
+ *        The address must be permitted for proxying (addresses.ts). So a user who may write EndpointSlices still cannot
+ *        direct requests to arbitrary addresses.
  */
 import type { AnyObject } from "#api/object.ts";
 import { failure, notFound } from "#api/status.ts";

@@ -1,6 +1,6 @@
 /**
- * SPDY within WebSocket (`SPDY/3.1+portforward.k8s.io`): what the messages carry are the bytes of a SPDY
- * connection to the kubelet, whatever they are.
+ * SPDY within WebSocket (`SPDY/3.1+portforward.k8s.io`): the messages carry the bytes of a SPDY connection to the
+ * kubelet, which are not interpreted.
  *
  * Holds  the WebSocket opens only after the kubelet has switched to SPDY; an end of either side ends both.
  */

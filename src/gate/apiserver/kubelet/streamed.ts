@@ -1,8 +1,8 @@
 /**
- * An answer whose body is passed on as it comes, at its reader's pace.
+ * Passes on the body of an answer as it arrives, at its reader's pace.
  *
- * Holds  only the sender's own end completes it; any other end is a cut, so that part of a body does not
- *        look like all of it. A client that leaves ends the request behind it.
+ * Holds  only the sender's end completes the body. Any other end breaks the connection, so that a partial body does not
+ *        look complete. When the client disconnects, the request to the sender ends.
  */
 import type { ByteResponse } from "#platform/byte-transport.ts";
 import type { ByteSink, Headers, PlainResponse } from "#platform/http.ts";

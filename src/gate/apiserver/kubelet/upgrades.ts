@@ -1,8 +1,8 @@
 /**
- * Requests to switch protocols, sent on: the backend's 101 makes a tunnel, its refusal is the answer.
+ * Passes on requests to switch protocols: the backend's 101 opens a tunnel; its refusal is the answer.
  *
- * Holds  an answer that is neither is refused with 500, so that no backend can answer such a request in
- *        the server's name; bytes flow only after both sides have switched.
+ * Holds  any other answer becomes 500, so that no backend can answer such a request in the server's name. Bytes flow
+ *        only after both sides have switched.
  */
 import { failure } from "#api/status.ts";
 import type { ByteResponse, HostsTransport, Host } from "#platform/byte-transport.ts";

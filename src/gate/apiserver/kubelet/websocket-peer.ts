@@ -1,9 +1,9 @@
 /**
- * The server's end of a WebSocket over a connection that was switched to it.
+ * The server's end of a WebSocket, over a connection after its protocol switch.
  *
- * Holds  one close frame is sent, and nothing after it; a client that breaks the protocol is closed with
- *        1002; pings are answered at the client's own pace: who does not read is not read.
- * Bounds a client that does not close after the close is cut after `lingerMs`.
+ * Holds  one close frame is sent, and nothing after it. A protocol error of the client closes the WebSocket with 1002.
+ *        Pings are answered at the client's own pace: while the client does not read, the server does not read from it.
+ * Bounds a client that does not close after the close frame is disconnected after `lingerMs`.
  */
 import type { Clock, Timer } from "#platform/clock.ts";
 import type { ByteDuplex } from "#platform/http.ts";

@@ -1,5 +1,5 @@
 /**
- * Definitions of built-in types as OpenAPI says them, version 2 or 3.
+ * Definitions of built-in types in OpenAPI version 2 or 3.
  *
  * The versions differ in three ways: where definitions live, that version 3 wraps a reference with
  * siblings into `allOf`, and that it can say "integer or string".

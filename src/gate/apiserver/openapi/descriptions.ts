@@ -1,9 +1,9 @@
 /**
- * What only published documents need of the built-in definitions: descriptions, unions and the
- * shapes of scalars. Read from the generated file at the first request for a document.
+ * The parts of the built-in definitions that only published documents need: descriptions, unions and the shapes of
+ * scalars. They are read from the generated file at the first request for a document.
  *
- * A field that points to a definition has no description of its own in the generator's source:
- * it gets a word for the usual names (metadata, spec ...) or else its type's description.
+ * A field that points to a definition has no description of its own in the generator's source: it gets a standard text
+ * for the usual names (metadata, spec ...), or else its type's description.
  */
 import { ownEntry } from "#base/own.ts";
 import { readFileSync } from "node:fs";

@@ -1,8 +1,8 @@
 /**
- * The version 2 documents of other servers, merged into this server's: paths side by side, definitions by
- * name, renamed (`_v2`, `_v3` ...) where two differ, as upstream does it.
+ * Merges the version 2 documents of other servers into this server's document. Paths are added; definitions are merged
+ * by name, and renamed (`_v2`, `_v3` ...) where two differ, as in upstream.
  *
- * Holds  nothing of this server's own document changes; a path that is there already stays.
+ * Holds  this server's own document does not change; an existing path stays.
  */
 import { jsonEqual } from "#api/json/json-value.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";
@@ -22,8 +22,8 @@ export function mergeV2(own: JsonObject, others: readonly JsonObject[]): JsonObj
 }
 
 /**
- * The part of a document below `path`, with the definitions it leads to. Parameters that its operations share
- * are written out, as in this server's own document. @throws when it is no document.
+ * Returns the part of a document below `path`, with the definitions that it refers to. Parameters that its operations
+ * share are written out, as in this server's own document. @throws when the value is not a document.
  */
 export function partOfV2(document: JsonObject, path: string): JsonObject {
   const paths = dictionary<JsonValue>();

@@ -1,6 +1,4 @@
-/**
- * Published operations as neutral data: what versions 2 and 3 of OpenAPI both say, each in its way.
- */
+/** Published operations as neutral data, from which OpenAPI versions 2 and 3 are both written. */
 import type { GroupVersionKind, JsonObject } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";
 

@@ -1,13 +1,13 @@
 /**
- * The OpenAPI documents as they are sent: encoded once when first asked for, kept with their ETag.
+ * The encoded OpenAPI documents: each is encoded at its first request and kept with its ETag.
  *
- * Holds  a kept document equals what the current surface would make. A change of the surface drops
- *        only the documents whose resources or definitions it touched. Each document has one maker, however
- *        many ask before it is made (`LazyProducts`), and at most `makersMax` are made at a time.
- * Cost   nothing until asked. The index needs the hash of every version 3 document: about 0.1 s once
- *        for the built-in ones; the version 2 document about 0.1 s and 2.4 MB.
- * Bound  documents are as many as group-versions; bytes follow the number of CRDs: 9 MB without any, and as much in protobuf.
- *        `forgetBodies` lets go of them; it is called when nobody has asked for some minutes.
+ * Holds  a kept document equals the document that the current surface would give. A change of the surface drops only
+ *        the documents whose resources or definitions it changed. Each document is made once for all concurrent
+ *        requests (`LazyProducts`), and at most `makersMax` are made at a time.
+ * Cost   nothing before the first request. The index needs the hash of every version 3 document: about 0.1 s once for
+ *        the built-in ones. The version 2 document takes about 0.1 s and 2.4 MB.
+ * Bound  one document per group-version. The bytes depend on the number of CRDs: 9 MB without CRDs, and as much in
+ *        protobuf. `forgetBodies` frees them; it is called after some minutes without a request.
  */
 import { apiVersionOf, type GroupVersion, type JsonObject } from "#api/object.ts";
 import { stepsInTurns } from "#base/steps.ts";
@@ -49,8 +49,8 @@ export class OpenapiDocuments {
   }
 
   /**
-   * Call when resources were added or removed; unchanged rows and definitions must be the same objects.
-   * Costs nothing: the surface is read when somebody asks for a document.
+   * Call when resources were added or removed; unchanged rows and definitions must be the same objects. The call costs
+   * nothing: the surface is read at the next request for a document.
    */
   surfaceChanged(): void {
     this.#known = undefined;
@@ -101,8 +101,8 @@ export class OpenapiDocuments {
   }
 
   /**
-   * `/openapi/v3/<name>`; undefined for a name that is not in the index. Both forms have the hash of the JSON
-   * form, which the index gives.
+   * Returns `/openapi/v3/<name>`. Undefined: the name is not in the index. Both forms have the hash of the JSON form,
+   * which is the hash in the index.
    */
   async v3(name: string, form: DocumentForm, pace: Turns): Promise<EncodedDocument | undefined> {
     if (!this.hasV3(name)) return undefined;

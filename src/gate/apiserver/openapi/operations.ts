@@ -1,6 +1,6 @@
 /**
- * From resource rows to published paths: which operations each path has, their names, parameters,
- * bodies and answers. Shapes are those of a real server; `swagger.test.ts` compares them all.
+ * Derives the published paths from resource rows: the operations of each path, their names, parameters, bodies and
+ * answers. The shapes are those of a real server; `swagger.test.ts` compares them all.
  */
 import { ownEntry } from "#base/own.ts";
 import { type GroupVersionKind, apiVersionOf } from "#api/object.ts";

@@ -1,6 +1,6 @@
 /**
- * The version 2 document in protobuf: `application/com.github.proto-openapi.spec.v2@v1.0+protobuf`,
- * which is all that older client-go and kubectl ask for.
+ * The version 2 document in protobuf: `application/com.github.proto-openapi.spec.v2@v1.0+protobuf`, the only form that
+ * older client-go and kubectl request.
  *
  * In     a document as `openapiV2Steps` makes it, or any of the same shape.
  * Out    message Document of gnostic's OpenAPIv2.proto (google/gnostic openapiv2); the numbers in

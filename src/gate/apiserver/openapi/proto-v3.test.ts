@@ -1,6 +1,6 @@
 /**
- * Version 3 documents in protobuf. `testdata/openapi-v3.json` holds a document with everything that occurs,
- * and what gnostic's own library (gnostic-models 0.7.0) makes of it, as in kube-openapi's handler.
+ * Tests version 3 documents in protobuf. `testdata/openapi-v3.json` has a document with every construct that occurs,
+ * and the encoding of it by gnostic's own library (gnostic-models 0.7.0), as in kube-openapi's handler.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

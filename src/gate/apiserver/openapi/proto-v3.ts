@@ -1,6 +1,6 @@
 /**
- * A version 3 document in protobuf: `application/com.github.proto-openapi.spec.v3.v1.0+protobuf`, which
- * kubectl and client-go ask for first.
+ * A version 3 document in protobuf: `application/com.github.proto-openapi.spec.v3.v1.0+protobuf`, the form that kubectl
+ * and client-go prefer.
  *
  * In     a document as `openapiV3Steps` makes it.
  * Out    message Document of gnostic's OpenAPIv3.proto (google/gnostic openapiv3); the numbers in this

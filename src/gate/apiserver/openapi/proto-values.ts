@@ -1,5 +1,5 @@
 /**
- * What both versions of gnostic's OpenAPI messages share: lists of (name, value) for maps, x- fields with
+ * Encoders that both versions of gnostic's OpenAPI messages share: lists of (name, value) for maps, x- fields with
  * their values as YAML text, and reads of a JSON document.
  */
 import { assert } from "#base/assert.ts";

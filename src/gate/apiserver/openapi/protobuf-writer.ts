@@ -1,6 +1,6 @@
 /**
- * A protobuf writer that fills its buffer from the end: a message's length is known when its tag is
- * written, so nothing is measured twice and nothing is copied but when the buffer grows.
+ * A protobuf writer that fills its buffer from the end. A message's length is known when its tag is written, so no
+ * message is measured twice, and bytes are copied only when the buffer grows.
  *
  * Fields therefore come out in the reverse of the order of calls: write the last field first, and
  * the elements of a repeated field backwards (`repeated` does).

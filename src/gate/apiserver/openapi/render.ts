@@ -1,6 +1,6 @@
 /**
- * Paths as OpenAPI version 2 or 3 writes them. As upstream's, a document moves the parameters that
- * all operations of a path share up to the path, and sorts parameters by name.
+ * Writes paths in OpenAPI version 2 or 3. As in upstream, the parameters that all operations of a path share are moved
+ * to the path, and parameters are sorted by name.
  */
 import type { JsonObject, JsonValue } from "#api/object.ts";
 import { given } from "#base/given.ts";

@@ -39,8 +39,8 @@ test("the definitions that paths lead to are all published", () => {
 });
 
 /**
- * Descriptions of fields that are references are not in the generator's source, and scalars have
- * short ones of our own: neither are compared.
+ * Removes descriptions that are not compared: fields that are references have none in the generator's source, and
+ * scalars have short descriptions of our own.
  */
 function comparable(definition: JsonObject): JsonObject {
   const properties = definition["properties"] as Readonly<Record<string, JsonObject>> | undefined;

@@ -1,7 +1,7 @@
 /**
- * Events about Services and addresses whose numbers were wrong, with upstream's reasons and texts.
+ * Emits Events about Services and addresses with wrong numbers, with upstream's reasons and texts.
  *
- * Bounds `perRound` events a round: what else is wrong is in the log, and told when it is found again.
+ * Bounds `perRound` events per round. Further errors are logged, and reported when they are found again.
  * After  k/k pkg/registry/core/service: ipallocator/controller/repairip.go, portallocator/controller/repair.go.
  */
 import type { Event } from "#api/gen/types.ts";

@@ -1,11 +1,11 @@
 /**
- * Repair of cluster addresses and node ports, at the start and every three minutes: what a Service has and nobody
- * reserved is reserved, what was reserved for a Service that never came is freed.
+ * Repairs cluster addresses and node ports, at the start and every three minutes. Numbers that a Service uses without a
+ * reservation are reserved; reservations for a Service that was never created are freed.
  *
- * Grace  an address without its Service is a leak when it is older than a request may last; a port without one when
- *        three rounds have seen it.
- * Holds  objects that the allocator did not make are never deleted, but for one under the address of a Service.
- *        What was wrong is an Event about the Service (repair-events.ts).
+ * Grace  an address without a Service is a leak when it is older than the longest request; a port without a Service is
+ *        a leak when three rounds have seen it.
+ * Holds  objects that the allocator did not make are never deleted, except one with the address of a Service. Each
+ *        error is an Event about the Service (repair-events.ts).
  * After  k/k pkg/registry/core/service/ipallocator/controller and portallocator/controller.
  */
 import { addressesOf, portsOf } from "#admission/service-addresses.ts";

@@ -1,6 +1,6 @@
 /**
- * Cluster addresses and node ports of all servers over one storage: what admission allocates from, what a deleted
- * Service gives back, and the repair of both.
+ * Manages the cluster addresses and node ports of all servers over one storage: the allocators for admission, the
+ * release for a deleted Service, and the repair of both.
  */
 import {
   addressesOf,

@@ -1,6 +1,6 @@
 /**
- * For tests: gnostic's OpenAPIv3 protobuf back to the JSON document. Written from OpenAPIv3.proto, not from
- * the encoder. An unknown field is an error. A default that was an object or a list comes back as null.
+ * For tests: decodes gnostic's OpenAPIv3 protobuf to the JSON document. Written from OpenAPIv3.proto, not from the
+ * encoder. An unknown field is an error. A default that was an object or a list is decoded as null.
  */
 import type { JsonObject, JsonValue } from "#api/object.ts";
 import { readFields, utf8, type ProtobufField } from "#wire/protobuf.ts";
