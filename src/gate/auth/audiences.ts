@@ -1,5 +1,6 @@
 /**
- * Tokens that name no audience are for the API server alone: nobody else may take one for a proof of who sends it.
+ * Tokens without an audience are valid for the API server only: no other server may accept one as proof of the sender's
+ * identity.
  *
  * Source: k8s.io/apiserver pkg/authentication/authenticator/audagnostic.go, 1.36.
  */

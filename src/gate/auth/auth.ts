@@ -1,5 +1,6 @@
 /**
- * The auth room's door. Deny unless someone allows; identity is settled before a body byte is parsed.
+ * The interface of the auth room. A request is denied unless an authorizer allows it. The user is known before a body
+ * byte is parsed.
  */
 import type { FieldSelector } from "#api/selectors/field-selector.ts";
 import type { PlainRequest, UserInfo } from "#platform/http.ts";

@@ -1,10 +1,10 @@
 /**
  * Authentication, in order: direct callers (trusted), front proxy, client certificate, bearer token, anonymous.
  *
- * Again  the token that came last on a connection is recalled (connection-memory.ts).
- * Holds  the first credential that is good names the user, whatever is wrong with the others; with none that is
- *        good, a bad one is 401 even where anonymous is allowed. Every user but anonymous is in
- *        system:authenticated; nothing here reads a body.
+ * Again  the last token of a connection is remembered (connection-memory.ts).
+ * Holds  the first valid credential determines the user, even if others are invalid. Without a valid one, an invalid
+ *        credential is 401 even where anonymous is allowed. Every user but anonymous is in system:authenticated.
+ *        Nothing here reads a body.
  */
 import { aggregateText } from "#api/validation/aggregate.ts";
 import { type CarriedToken, tokenOfHeader, tokenOfSubprotocols } from "#platform/bearer-token.ts";

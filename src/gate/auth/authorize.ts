@@ -1,6 +1,4 @@
-/**
- * May they: authorizers asked in order. The first that allows or denies decides; if none does, no.
- */
+/** Asks the authorizers in order. The first that allows or denies decides. If none does, the request is denied. */
 import { aggregateText } from "#api/validation/aggregate.ts";
 import type { UserInfo } from "#platform/http.ts";
 import type { Attributes, Authorizer, Decision, Soon } from "./auth.ts";

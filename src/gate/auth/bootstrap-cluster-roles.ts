@@ -1,9 +1,9 @@
 /**
- * The rules of the cluster roles every cluster starts with; admin, edit and view are aggregated.
+ * The rules of the cluster roles that every cluster starts with; admin, edit and view are aggregated.
  *
- * One rule per line: `verbs | groups | resources [| names]`, or `verbs | URLs`. `core` is the group "",
- * `read`, `write` and `readwrite` stand for their verbs, `events` for the rule to write events; a
- * deeper line goes on with the one above. Facts of Kubernetes 1.36 with its default feature gates.
+ * One rule per line: `verbs | groups | resources [| names]`, or `verbs | URLs`. `core` is the group "", `read`, `write`
+ * and `readwrite` stand for their verbs, `events` for the rule to write events; a deeper line continues the one above.
+ * Facts of Kubernetes 1.36 with its default feature gates.
  */
 export const clusterRoleRules = `
 cluster-admin

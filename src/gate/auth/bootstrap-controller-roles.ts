@@ -3,9 +3,9 @@
  * here, and of the roles in kube-system and kube-public. A controller that runs here declares its role
  * beside its code (`controllers/framework/role.ts`).
  *
- * One rule per line: `verbs | groups | resources [| names]`, or `verbs | URLs`. `core` is the group "",
- * `read`, `write` and `readwrite` stand for their verbs, `events` for the rule to write events; a
- * deeper line goes on with the one above. Facts of Kubernetes 1.36 with its default feature gates.
+ * One rule per line: `verbs | groups | resources [| names]`, or `verbs | URLs`. `core` is the group "", `read`, `write`
+ * and `readwrite` stand for their verbs, `events` for the rule to write events; a deeper line continues the one above.
+ * Facts of Kubernetes 1.36 with its default feature gates.
  */
 export const absentControllerRules = `
 device-taint-eviction-controller

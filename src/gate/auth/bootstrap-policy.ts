@@ -1,10 +1,10 @@
 /**
- * The RBAC objects every cluster starts with, as upstream's bootstrappolicy makes them.
+ * The RBAC objects that every cluster starts with, as in upstream's bootstrappolicy.
  *
  * Out    ClusterRoles, ClusterRoleBindings, then Roles and RoleBindings of kube-system and kube-public.
  *        All carry label kubernetes.io/bootstrapping=rbac-defaults and the autoupdate annotation.
- * Holds  admin, edit and view come with their aggregated rules already in them, so they work before
- *        the aggregation controller has run, and its first pass finds nothing to change.
+ * Holds  admin, edit and view already contain their aggregated rules, so they work before the aggregation controller
+ *        has run, and its first pass changes nothing.
  * How to use: at start, `reconcilePolicy` says what to write for each; an annotation
  *        rbac.authorization.kubernetes.io/autoupdate=false keeps an object as the operator made it.
  */
@@ -120,8 +120,8 @@ export interface AccountRole {
 }
 
 /**
- * Fresh objects on each call; namespaces kube-system and kube-public must exist before they are written.
- * `running` are the roles of the controllers that run here; those of upstream's others are known.
+ * Returns new objects on each call. Namespaces kube-system and kube-public must exist before they are written.
+ * `running`: roles of the controllers that run here. The roles of upstream's other controllers are built in.
  */
 export function bootstrapPolicy(
   running: readonly AccountRole[],
@@ -153,8 +153,8 @@ export function bootstrapClusterRoleRules(name: string): readonly PolicyRule[] {
 }
 
 /**
- * What to store for `wanted` when `current` is there: undefined when nothing is to be done.
- * Missing rules, subjects, labels and annotations are added; what the operator added stays.
+ * Returns the object to store for `wanted` when `current` exists. Undefined: no change is needed. Missing rules,
+ * subjects, labels and annotations are added; the operator's additions stay.
  */
 export function reconcilePolicy(
   wanted: AnyObject,

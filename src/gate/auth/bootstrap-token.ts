@@ -1,6 +1,6 @@
 /**
- * Bootstrap tokens: `abcdef.0123456789abcdef`, kept as secrets of type bootstrap.kubernetes.io/token in
- * kube-system; for nodes that join.
+ * Authenticates bootstrap tokens, with which nodes join: `abcdef.0123456789abcdef`, stored as secrets of type
+ * bootstrap.kubernetes.io/token in kube-system.
  */
 import { timingSafeEqual } from "node:crypto";
 import { parseTime } from "#api/values/time.ts";

@@ -1,6 +1,6 @@
 /**
- * A Map with a most: when full, the entry used longest ago goes. For verified credentials, where a
- * miss costs a signature check and nothing else.
+ * A Map with a maximum size: when it is full, the least recently used entry is removed. Used for verified credentials,
+ * where a miss costs only a signature check.
  */
 export class BoundedCache<V> {
   readonly #entries = new Map<string, V>();

@@ -1,12 +1,12 @@
 /**
- * The subject alternative names a certificate request asks for (RFC 2986 attributes, RFC 5280 4.2.1.6).
+ * Reads the requested subject alternative names of a certificate request (RFC 2986 attributes, RFC 5280 4.2.1.6).
  *
  *   attributes [0]  SET OF SEQUENCE { type OID, values SET }; of type extensionRequest the first value is
  *   extensions      SEQUENCE OF SEQUENCE { id OID, critical BOOLEAN?, value OCTET STRING }
  *
- * Holds  as upstream, other extensions and other kinds of names are ignored: nobody asks for more rights
- *        through them. An extension asked for twice is a fault, so no two readers pick a different one.
- * Differs  URIs: what Go's net/url would write in another form than it read is a fault here.
+ * Holds  as in upstream, other extensions and other kinds of names are ignored: they give no rights. An extension that
+ *        occurs twice is an error, so that two readers cannot choose different ones.
+ * Differs  a URI that Go's net/url would write in another form than it read is an error here.
  */
 import { type DerValue, derChildren, derRead, Tag } from "./der.ts";
 

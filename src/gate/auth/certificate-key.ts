@@ -1,8 +1,8 @@
 /**
- * Which public keys a certificate request may hold, in upstream's words (Go's crypto/x509 and crypto/rsa):
- * RSA of 1024 bits or more, EC of NIST's four curves as a named curve, Ed25519.
+ * Checks the public key of a certificate request, with upstream's texts (Go's crypto/x509 and crypto/rsa). Allowed: RSA
+ * of 1024 bits or more, EC of NIST's four curves as a named curve, Ed25519.
  *
- * A key of another algorithm is no fault here: its request fails at the signature.
+ * A key of another algorithm is not an error here: its request fails at the signature check.
  */
 import type { KeyObject } from "node:crypto";
 import { type DerValue, derChildren, Tag } from "./der.ts";

@@ -1,12 +1,12 @@
 /**
- * PKCS#10 certificate requests (RFC 2986): the names asked for, the key, and whether the signature proves
- * possession of it. What admission checks and what is signed come of this one reading.
+ * Reads PKCS#10 certificate requests (RFC 2986): the requested names, the key, and whether the signature proves
+ * possession of the key. Admission and the signer use the result of this one parser.
  *
  *   CertificationRequest     = SEQUENCE { info, algorithm AlgorithmIdentifier, signature BIT STRING }
  *   info                     = SEQUENCE { version, subject Name, subjectPublicKeyInfo, attributes [0] }
  *
  * In     spec.request of a CertificateSigningRequest: base64 of one PEM block.
- * Out    faults in upstream's words where it has words of its own; Go's ASN.1 texts are not copied.
+ * Out    errors with upstream's texts, where upstream has its own; Go's ASN.1 texts are not copied.
  */
 import { isAscii, isUtf8 } from "node:buffer";
 import { createPublicKey, verify } from "node:crypto";
@@ -89,8 +89,9 @@ const end = "-----END CERTIFICATE REQUEST-----";
 const markers = /^-----.*$|-----/gm;
 
 /**
- * The one block of a text whose only markers are these two, each a line of its own. Readers of PEM differ in
- * what they take for a block; of such a text all read the same, so a signer sees what was checked here.
+ * Returns the one PEM block of a text in which both markers occur once, each on a line of its own. PEM parsers differ
+ * in what they accept as a block, but all read such a text in the same way: a signer sees the block that was checked
+ * here.
  */
 function pemBlock(text: string): Uint8Array | undefined {
   const found: RegExpExecArray[] = [];
@@ -147,8 +148,8 @@ function subjectValues(subject: DerValue): ReadonlyMap<string, readonly string[]
 }
 
 /**
- * UTF-8, or a type of ASCII. Go ignores names that are no text and has rules of its own for the types of
- * old, so a signer could see another subject; nobody sends these.
+ * Whether the value is UTF-8 or an ASCII type. Go ignores names that are not text and has special rules for the
+ * obsolete types, so a signer could see another subject. Clients do not use these in practice.
  */
 function isPlainName(value: DerValue): boolean {
   if (value.tag === Tag.utf8) return isUtf8(value.content);

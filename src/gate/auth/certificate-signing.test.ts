@@ -1,7 +1,7 @@
 /**
- * Certificates against those of stock kube-controller-manager 1.36.3: of the same authority, request, serial
- * number and time, what is signed is the same bytes. The record has no private key, so the signature is
- * another one. test/attacks/record-signatures.ts made it.
+ * Compares certificates with those of stock kube-controller-manager 1.36.3. For the same authority, request, serial
+ * number and time, the signed part has the same bytes. The record has no private key, so the signature differs.
+ * test/attacks/record-signatures.ts made the record.
  */
 import assert from "node:assert/strict";
 import { generateKeyPairSync, X509Certificate } from "node:crypto";

@@ -1,11 +1,11 @@
 /**
- * A certificate of a request, as upstream's signing controllers make it: byte for byte what Go's
- * x509.CreateCertificate encodes for upstream's PermissiveSigningPolicy.
+ * Makes the certificate of a request, as upstream's signing controllers do: byte for byte the encoding of Go's
+ * x509.CreateCertificate for upstream's PermissiveSigningPolicy.
  *
  * In     an authority, a request, usages by their names in the API, a lifetime, 16 random serial bytes.
- * Out    PEM. Subject: upstream's nine attributes, one set a type, in its order; others are dropped.
+ * Out    PEM. Subject: upstream's nine attributes, one set per type, in upstream's order; others are dropped.
  *        Extensions: key usage, extended key usage, no authority, the authority's key, alternative names.
- * Holds  of the request's extensions only alternative names come through; notAfter <= the authority's.
+ * Holds  only alternative names are copied from the request's extensions; notAfter <= the authority's.
  * After  pkg/controller/certificates/authority.
  */
 import {

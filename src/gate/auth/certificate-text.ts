@@ -1,11 +1,11 @@
 /**
- * The text of a name in a certificate, by the type of its string (X.690, RFC 5280 4.1.2.4), with the
- * checks of upstream's parser (Go's crypto/x509).
+ * Decodes the text of a name in a certificate by its string type (X.690, RFC 5280 4.1.2.4), with the checks of
+ * upstream's parser (Go's crypto/x509).
  *
- * Holds  no two values of one type are one text: bytes that are not of the type are no text (undefined),
- *        a byte order mark is a character, and a NUL, at which a reader in C would end the name, is
- *        refused. UniversalString is refused, as upstream refuses it.
- * Differs from upstream: it takes a NUL, and strips a closing one of a BMPString.
+ * Holds  different values of one type never give the same text. Bytes that are invalid for the type give undefined. A
+ *        byte order mark is a character. A NUL, at which a reader in C would end the name, is refused. UniversalString
+ *        is refused, as in upstream.
+ * Differs from upstream: upstream accepts a NUL, and strips a trailing NUL of a BMPString.
  */
 import { type DerValue, Tag } from "./der.ts";
 

@@ -1,10 +1,10 @@
 /**
- * What Kubernetes reads from a client certificate: common name = user, organizations = groups,
- * and the validity, straight from DER.
+ * Reads from the DER of a client certificate what Kubernetes needs: common name = user, organizations = groups, and the
+ * validity.
  *
- * Not from X509Certificate.subject: that is a printed form in which a comma in a name and a
- * separator look alike. A certificate this reader does not understand has no identity; nor has one
- * with a name that is no text (certificate-text.ts), of which upstream refuses the handshake.
+ * X509Certificate.subject is not used: in this printed form a comma in a name looks like a separator. A certificate
+ * that this parser does not understand has no identity. Neither has one with a name that is not valid text
+ * (certificate-text.ts); upstream refuses the handshake with such a certificate.
  */
 import { given } from "#base/given.ts";
 import { textOfName } from "./certificate-text.ts";

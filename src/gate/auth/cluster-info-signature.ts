@@ -1,6 +1,6 @@
 /**
- * The signature of ConfigMap kube-public/cluster-info by a bootstrap token: a JWS (RFC 7515) with HS256 whose
- * payload is left out, as kubeadm checks it.
+ * Signs ConfigMap kube-public/cluster-info with a bootstrap token: a JWS (RFC 7515) with HS256 and a detached payload,
+ * as kubeadm checks it.
  */
 import { createHmac } from "node:crypto";
 

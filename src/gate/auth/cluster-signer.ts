@@ -1,9 +1,9 @@
 /**
- * The cluster's signer: reads certificate requests and signs them by an authority that may be renewed while
- * the process runs.
+ * The cluster's signer: reads certificate requests and signs them with an authority that may be renewed while the
+ * process runs.
  *
- * Holds  the authority is read at each signature, so a renewed pair of files counts at once; a pair that is
- *        half written throws, and the caller tries again. The private key is in no message and no log line.
+ * Holds  the authority is read at each signature, so a renewed pair of files is used at once. A half-written pair
+ *        throws, and the caller tries again. The private key is in no message and no log line.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";

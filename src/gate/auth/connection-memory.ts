@@ -1,12 +1,13 @@
 /**
- * Remembers for each connection which token came last, and how to ask about it again: most clients send one token with
- * thousands of requests, and neither its digest nor its claims change.
+ * Remembers the last token of each connection and how to check it again. Most clients send one token with thousands of
+ * requests, and neither its digest nor its claims change.
  *
- * Holds  the answer is that of this moment: what made the token good (account, Pod, Secret, keys, configuration, time) is asked
- *        every time, and an answer that cannot be given from memory is looked for as for a new token. Only the bytes
- *        of the same header on the same connection are recalled, and only where no certificate was shown.
- * Cost   a look-up, a comparison of the header, and what the authenticator asks again.
- * Bounds one header for each open connection. A token is kept as it came, as the transport keeps it of the request.
+ * Holds  the result is always current: the conditions for the token (account, Pod, Secret, keys, configuration, time)
+ *        are checked every time. When the result cannot be given from memory, the token is authenticated like a new
+ *        one. Only identical bytes of the header on the same connection are recognised, and only when the peer showed
+ *        no certificate.
+ * Cost   a look-up, a comparison of the header, and the authenticator's repeated checks.
+ * Bounds one header for each open connection. The header's text is kept, as the transport keeps it for the request.
  */
 import type { PlainRequest } from "#platform/http.ts";
 import type { TokenResult } from "./auth.ts";

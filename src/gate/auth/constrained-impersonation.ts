@@ -1,12 +1,12 @@
 /**
- * Constrained impersonation (ConstrainedImpersonation, on in 1.36; KEP-5284): the right to act as somebody for some
- * requests only. Of a mode it takes `impersonate-on:MODE:VERB` for the request itself and `impersonate:MODE` for
- * each part of the wanted identity: name, UID, groups, extra.
+ * Constrained impersonation (ConstrainedImpersonation, on in 1.36; KEP-5284): the right to act as another user for some
+ * requests only. A mode requires `impersonate-on:MODE:VERB` for the request itself and `impersonate:MODE` for each part
+ * of the requested identity: name, UID, groups, extra.
  *
  * associated-node  a service account whose token names a node, as that node; no other part
  * arbitrary-node   any node, by its user name alone
  * serviceaccount   any service account, by its user name alone
- * user-info        anybody else, with groups, UID and extra
+ * user-info        any other user, with groups, UID and extra
  *
  * After  k8s.io/apiserver pkg/endpoints/filters/impersonation (mode.go), without its caches: a check is in memory.
  */

@@ -1,11 +1,11 @@
 /**
- * DER, as much as X.509 certificates for EC P-256 need: make values, and walk values.
+ * Encodes and decodes DER, as far as X.509 certificates for EC P-256 need it.
  *
  * In     plain numbers, strings and bytes. Out: definite-length DER (X.690 chapter 10).
- * Bounds derRead believes no length before it has checked it against the bytes at hand; nesting is the
- *        caller's loop, never recursion over foreign input.
- * Why own code: the library at hand needs a reflection polyfill and a container of decorators to load;
- * the subset is a page, and node:crypto's X509Certificate checks the result in the tests.
+ * Bounds derRead checks every length against the available bytes. The caller loops over nested values: there is no
+ *        recursion over foreign input.
+ * Why own code: the available library loads a reflection polyfill and a decorator container. This subset is one page,
+ * and the tests check the result with node:crypto's X509Certificate.
  */
 
 /** Tag numbers of the universal types in use. Bit 6 is set in constructed ones. */

@@ -30,8 +30,8 @@ const accountName =
   /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 /**
- * The inverse of serviceAccountUser; undefined for any other user name, also where a namespace or account could
- * not be called so: to act as such a user takes the right to act as that user, not as an account.
+ * The inverse of serviceAccountUser. Undefined: another user name, or one whose namespace or account has an invalid
+ * name. To act as such a user requires the right to impersonate that user, not a service account.
  */
 export function splitServiceAccount(
   user: string,

@@ -1,10 +1,11 @@
 /**
  * Impersonation: `Impersonate-User`, `-Group`, `-Uid`, `-Extra-*`.
  *
- * Holds  each requested part is authorised for the real user, by a constrained mode (constrained-impersonation.ts)
- *        or, where none grants it, as verb `impersonate`; nothing is inherited from the real user. A header line is one group or value, commas included; only for callers that do
- *        not keep lines apart (in process) a value is a comma-separated list. A name is UTF-8; bytes that are not are
- *        400, where upstream goes on with bytes it then prints as U+FFFD: two users would look like one.
+ * Holds  each requested part is authorised for the real user: by a constrained mode (constrained-impersonation.ts) or,
+ *        where none grants it, with verb `impersonate`. Nothing is inherited from the real user. A header line is one
+ *        group or value, including commas. Only for in-process callers, which do not keep lines apart, a value is a
+ *        comma-separated list. A name must be UTF-8; other bytes are 400. Upstream continues with bytes that it prints
+ *        as U+FFFD, so that two users would look the same.
  */
 import type { PlainRequest, UserInfo } from "#platform/http.ts";
 import type { Attributes, Authorizer } from "./auth.ts";

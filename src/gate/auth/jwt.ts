@@ -1,10 +1,10 @@
 /**
- * Signed tokens (JWS compact form) with ES256 or RS256 over node:crypto: sign, and check a signature.
+ * Signs tokens (JWS compact form) with ES256 or RS256 over node:crypto, and checks their signatures.
  *
- * Holds  the algorithm follows from the key, never from the token's header; `none` cannot be said.
- * Bounds a token longer than 16 KiB is not looked at.
- * Why own code: two dozen lines over the host's crypto, synchronous, where a library loads for
- * tens of milliseconds and answers through promises.
+ * Holds  the algorithm follows from the key, never from the token's header; `none` is impossible.
+ * Bounds a token longer than 16 KiB is rejected unread.
+ * Why own code: it is two dozen synchronous lines over the host's crypto. A library needs tens of milliseconds to load
+ * and returns promises.
  */
 import { createHash, createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
@@ -83,8 +83,9 @@ export function hasValidSignature(token: string, keys: readonly VerifyKey[]): bo
 }
 
 /**
- * Undefined unless `text` is the one spelling of its bytes (RFC 7515 2, RFC 4648 3.5): otherwise a token has
- * others that are as good, and one that was told from it, by a cache or a list of revoked ones, is used again.
+ * Undefined unless `text` is the canonical encoding of its bytes (RFC 7515 2, RFC 4648 3.5). Otherwise a token would
+ * have several valid spellings, and one that a cache or a list of revoked tokens does not recognise could be used
+ * again.
  */
 function strictBase64url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, "base64url");

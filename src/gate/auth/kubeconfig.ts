@@ -45,8 +45,8 @@ export function kubeconfigYaml(options: KubeconfigOptions): string {
 }
 
 /**
- * In the form that says in its first line that it is an EC key, as kubeadm's: the most used client in Java takes
- * "PRIVATE KEY" for one of RSA, and ends with "Invalid DER". All others read either.
+ * Writes the key in the form whose first line says that it is an EC key, as kubeadm does. The most used Java client
+ * takes "PRIVATE KEY" for an RSA key and fails with "Invalid DER". All other clients read either form.
  */
 function readByAll(pem: string): string {
   const key = createPrivateKey(pem);

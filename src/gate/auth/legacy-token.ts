@@ -1,9 +1,8 @@
 /**
- * Legacy service-account tokens: without an end of their own, kept in a Secret of type
- * kubernetes.io/service-account-token, and good only while that Secret holds this very token and the
- * account lives.
+ * Authenticates legacy service-account tokens. They have no expiry and are stored in a Secret of type
+ * kubernetes.io/service-account-token. A token is valid only while that Secret contains it and the account exists.
  *
- * Messages are upstream's (pkg/serviceaccount/legacy.go), for the log; the client only learns 401.
+ * Messages are upstream's (pkg/serviceaccount/legacy.go), for the log only; the client gets just 401.
  */
 import { timingSafeEqual } from "node:crypto";
 import type { Lister } from "#api/lister.ts";

@@ -1,11 +1,10 @@
 /**
- * What a kubelet may do: its own node, lease, CSINode and resource slices, its pods, and what its pods
- * refer to.
+ * Authorises kubelets: for their own node, lease, CSINode and resource slices, for their pods, and for objects that
+ * their pods refer to.
  *
- * In     users `system:node:NAME` in system:nodes; everybody else gets no opinion.
- * Cost   that of NodeRelations; reads of own node, lease and pods cost one look-up.
- * Absent which object a create or update may touch: the body is still unread here, so NodeRestriction
- *        decides that.
+ * In     users `system:node:NAME` in system:nodes; for all other users it has no opinion.
+ * Cost   the cost of NodeRelations; reads of the own node, lease and pods cost one look-up.
+ * Absent the check of the object in a create or update: the body is not read yet, so NodeRestriction does it.
  * After  upstream plugin/pkg/auth/authorizer/node/node_authorizer.go, 1.36, with every feature on whose
  *        kinds this server has.
  */

@@ -1,14 +1,14 @@
 /**
- * What belongs to a node: its pods, and what these refer to. Answers the questions of upstream's graph
- * (plugin/pkg/auth/authorizer/node/graph.go) from the server's own caches.
+ * Finds the objects that belong to a node: its pods, and the objects that these refer to. It replaces upstream's graph
+ * (plugin/pkg/auth/authorizer/node/graph.go) and uses the server's own caches.
  *
  *   secret, config map, claim, resource claim, account -> pod -> node
  *   secret -> volume -> claim -> pod -> node
  *   volume attachment, resource slice, pod certificate request -> node
  *
- * Holds  a mirror pod relates to its node and to nothing else: a node makes its mirror pods itself, so
- *        what such a pod names must not become readable by it.
- * Cost   walks the pods of one namespace; a secret no pod refers to costs a walk over all volumes too.
+ * Holds  a mirror pod relates only to its node. A node makes its mirror pods itself, so an object that a mirror pod
+ *        names must not become readable for the node.
+ * Cost   a walk over the pods of one namespace; for a secret that no pod refers to, also a walk over all volumes.
  */
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";

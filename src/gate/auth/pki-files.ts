@@ -1,15 +1,15 @@
 /**
- * The cluster's keys and certificates on disk: makes what is missing, renews what runs out, and
- * touches nothing else.
+ * Manages the cluster's keys and certificates on disk: makes the missing ones, renews the expiring ones, and leaves the
+ * others unchanged.
  *
- * Holds  authorities and the service-account pair are made once and never overwritten; a leaf is
- *        replaced only when it has expired or is about to, or its hosts changed. Private keys are
- *        0600, the directory 0700. The public key of a new sa.key is added to sa.pub; the older ones stay. A file is whole or absent (written beside, then renamed).
- *        `renewReplicatedPki` replaces every leaf at each call.
+ * Holds  authorities and the service-account pair are made once and never overwritten; a leaf is replaced only when it
+ *        has expired or expires soon, or when its hosts changed. Private keys are 0600, the directory 0700. The public
+ *        key of a new sa.key is added to sa.pub; the older ones stay. A file is whole or absent (written beside, then
+ *        renamed). `renewReplicatedPki` replaces every leaf at each call.
  * Fails  with PkiError, one sentence that names the file and the remedy, rather than guess.
  * Layout ca.{crt,key} apiserver.{crt,key} front-proxy-ca.{crt,key} front-proxy-client.{crt,key}
- *        admin|scheduler|controller-manager.{crt,key} sa.{pub,key}: kubeadm's names where it has them.
- *        Of several replicas: apiserver-N.{crt,key}, and apiserver-kubelet-client.{crt,key} that they share.
+ *        admin|scheduler|controller-manager.{crt,key} sa.{pub,key}: kubeadm's names where it has them. With several
+ *        replicas: apiserver-N.{crt,key}, and a shared apiserver-kubelet-client.{crt,key}.
  */
 import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
 import * as fs from "node:fs";
@@ -108,8 +108,8 @@ interface ReplicatedPkiOptions extends Omit<PkiOptions, "extraHosts"> {
 }
 
 /**
- * As `ensurePki` for several replicas of one cluster. Leaves are made anew, with new keys; authorities and the
- * service-account pair stay. A call that was cut off is made again.
+ * Like `ensurePki`, for several replicas of one cluster. Leaves are replaced, with new keys; authorities and the
+ * service-account pair stay. An interrupted call must be repeated.
  */
 export function renewReplicatedPki(
   directory: string,

@@ -1,9 +1,10 @@
 /**
- * Certificates as data: a certificate authority, what it signs, and key pairs, all PEM strings.
+ * Makes certificates as data: a certificate authority, the certificates that it signs, and key pairs, all as PEM
+ * strings.
  *
  * In     names, groups, hosts, a validity and 16 random serial bytes.
  * Out    EC P-256 keys (PKCS#8) and X.509 v3 certificates signed ecdsa-with-SHA256.
- * Cost   under 2 ms each; nothing is written anywhere (see pki-files.ts).
+ * Cost   under 2 ms each; nothing is written to disk (see pki-files.ts).
  * A leaf's notAfter never exceeds its CA's.
  */
 import {

@@ -2,11 +2,11 @@
  * RBAC: authorization from roles and bindings.
  *
  * In     Role, ClusterRole, RoleBinding, ClusterRoleBinding through Lookup.
- * Holds  an index namespace -> subject -> grants, brought up to date on the first question after any of
- *        the four changed, in time linear in the bindings that did; and an index of the rules of each role
- *        that was asked for. A question costs a few Map look-ups for each of the user's own grants.
+ * Holds  an index namespace -> subject -> grants. It is updated at the first question after a change of one of the four
+ *        kinds, in time linear in the changed bindings. Also an index of the rules of each role that was used. A
+ *        question costs a few Map look-ups for each of the user's own grants.
  * Out    allowed, or no opinion. RBAC never denies.
- * A binding whose role is missing grants nothing; the reason of a refusal says so, as upstream.
+ * A binding whose role is missing grants nothing; the reason of a refusal says so, as in upstream.
  */
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";
@@ -62,8 +62,8 @@ export class RbacAuthorizer implements Authorizer {
   readonly #indexes = new WeakMap<readonly PolicyRule[], RuleIndex>();
 
   /**
-   * `policyVersion` changes whenever one of the four kinds does; without it each question compares
-   * the lists entry by entry, which is honest but costs with the number of roles and bindings.
+   * `policyVersion` changes whenever an object of the four kinds does. Without it, each question compares the lists
+   * entry by entry: this is correct, but its cost grows with the number of roles and bindings.
    */
   constructor(deps: { readonly lookup: Lister; readonly policyVersion?: () => number }) {
     this.#lookup = deps.lookup;

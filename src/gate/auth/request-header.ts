@@ -1,8 +1,8 @@
 /**
- * The user that a front proxy names in headers (X-Remote-User and so on), as upstream's requestheader.
+ * Authenticates the user that a front proxy names in headers (X-Remote-User and so on), like upstream's requestheader.
  *
- * Holds  headers count only with a certificate of the front proxies' authority, valid now, of an allowed
- *        common name; without one they are not looked at. Each line is one value: a comma is part of a name.
+ * Holds  the headers are used only with a currently valid certificate of the front proxies' authority and an allowed
+ *        common name; otherwise they are ignored. Each line is one value: a comma is part of a name.
  */
 import { ownEntry } from "#base/own.ts";
 import type { Clock } from "#platform/clock.ts";
@@ -72,8 +72,8 @@ export class RequestHeaderAuthenticator implements Authenticator {
 }
 
 /**
- * A certificate of somebody else is no front proxy's. The refusal counts only where no other credential names a
- * user: a client's certificate without a common name is 401, and not anonymous.
+ * The result for a certificate of another authority: its peer is not a front proxy. The refusal counts only when no
+ * other credential names a user: a client certificate without a common name is 401, not anonymous.
  */
 function withoutProxy(peer: Peer & { kind: "socket" }): AuthenticationResult {
   const isShown = peer.certificate !== undefined || peer.certificateProblem !== undefined;

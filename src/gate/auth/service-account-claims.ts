@@ -1,8 +1,8 @@
 /**
- * The claims of a service-account token and whether they still hold: the account, and the pod, secret
- * or node it is bound to, must exist with the same uid.
+ * Checks whether the claims of a service-account token still hold: the account, and the pod, secret or node that the
+ * token is bound to, must exist with the same uid.
  *
- * Messages are for the log; the client only learns 401.
+ * Messages are for the log only; the client gets just 401.
  */
 import type { Lister } from "#api/lister.ts";
 import type { GroupResource, KubeObject } from "#api/object.ts";

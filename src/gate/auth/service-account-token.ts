@@ -1,10 +1,11 @@
 /**
- * Service-account tokens: signed here, checked here, and dead as soon as what they are bound to is.
+ * Signs and checks service-account tokens. A token becomes invalid when the object that it is bound to is deleted.
  *
  * In     a TokenRequest's facts, or a bearer token. Out: a JWT, or the account as a user.
- * Cost   a signature check per new token (about 0.1 ms), then a digest and a few look-ups per request.
- * Keys   older ones may come and go while the process runs: with one that is gone its tokens are, remembered or not.
- * Holds  a signature is remembered; whether account, pod and node exist is asked every time.
+ * Cost   a signature check for a new token (about 0.1 ms), then a digest and a few look-ups per request.
+ * Keys   older keys may be added and removed while the process runs. Without a key its tokens are invalid, even if they
+ *        are remembered.
+ * Holds  a checked signature is remembered; the existence of account, pod and node is checked every time.
  */
 import { hash } from "node:crypto";
 import type { Lister } from "#api/lister.ts";

@@ -1,7 +1,7 @@
 /**
  * Static tokens (`--token-auth-file`): lines of token,user,uid[,"group1,group2"].
  *
- * Holds  tokens are kept and compared as digests, so neither a dump nor timing tells one.
+ * Holds  tokens are kept and compared as digests, so neither a memory dump nor timing reveals one.
  */
 import { hash } from "node:crypto";
 import type { UserInfo } from "#platform/http.ts";

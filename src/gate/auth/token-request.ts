@@ -1,9 +1,9 @@
 /**
- * POST serviceaccounts/NAME/token: checks a TokenRequest, binds it to what it names, issues a token.
+ * POST serviceaccounts/NAME/token: checks a TokenRequest, binds it to the object that it names, and issues a token.
  *
  * In     the decoded, defaulted TokenRequest (expirationSeconds 3600 when absent is set here, too).
- * Out    the same object with metadata, audiences and status filled in; or a thrown ApiError with
- *        upstream's text. Admission (NodeRestriction among it) belongs before this call.
+ * Out    the same object with metadata, audiences and status filled in; or a thrown ApiError with upstream's text.
+ *        Admission (including NodeRestriction) must run before this call.
  */
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";

@@ -1,7 +1,7 @@
 /**
- * The user of a client certificate: common name = user, organizations = groups.
+ * Authenticates the user of a client certificate: common name = user, organizations = groups.
  *
- * In     the certificate the transport has verified against the authority.
+ * In     the certificate that the transport has verified against the authority.
  * Cost   one WeakMap look-up per request while the connection keeps its array; a SHA-256 otherwise.
  * The validity is checked again on each request, because a connection may outlive its certificate.
  */

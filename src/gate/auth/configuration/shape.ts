@@ -1,9 +1,9 @@
 /**
- * Configuration files of apiserver.config.k8s.io as typed values: strict, so that a field with a wrong name is
- * refused and not forgotten.
+ * Reads configuration files of apiserver.config.k8s.io into typed values. It is strict: a field with a wrong name is
+ * refused, not ignored.
  *
- * In     what the YAML holds, with the shape of its kind. Out: the value, absent texts as "", absent lists as [].
- * Fails  with ConfigurationError in upstream's words (a wrong type as Go's decoder, unknown fields all at once).
+ * In     the content of the YAML, with the shape of its kind. Out: the value, absent texts as "", absent lists as [].
+ * Fails  with ConfigurationError and upstream's texts (wrong types as in Go's decoder, all unknown fields at once).
  */
 import { isRecord } from "#base/is-record.ts";
 import { dictionary } from "#base/own.ts";

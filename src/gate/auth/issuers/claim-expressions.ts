@@ -1,5 +1,5 @@
 /**
- * Expressions of an AuthenticationConfiguration: `claims` of a token, `user` that was made of them.
+ * Compiles expressions of an AuthenticationConfiguration, over the `claims` of a token or the `user` made of them.
  *
  * Holds  an expression is compiled once, when the file is read, and its cost is bounded at each evaluation.
  * Source: k8s.io/apiserver pkg/authentication/cel/compile.go, 1.36.

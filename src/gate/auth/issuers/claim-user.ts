@@ -1,5 +1,5 @@
 /**
- * The user that the claims of a verified token make, by claim names or expressions.
+ * Makes the user from the claims of a verified token, by claim names or expressions.
  *
  * Source: k8s.io/apiserver plugin/pkg/authenticator/token/oidc/oidc.go, 1.36.
  */

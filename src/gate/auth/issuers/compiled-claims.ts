@@ -1,5 +1,6 @@
 /**
- * Claim rules, claim mappings and user rules of one issuer, checked and compiled in upstream's order and words.
+ * Checks and compiles the claim rules, claim mappings and user rules of one issuer, in upstream's order and with its
+ * texts.
  *
  * Source: k8s.io/apiserver pkg/apis/apiserver/validation/validation.go, 1.36.
  */

@@ -1,12 +1,12 @@
 /**
- * The keys of one issuer: discovered, fetched when a token needs them, kept, and fetched again.
+ * Manages the keys of one issuer: discovers them, fetches them when a token needs them, keeps them, and fetches them
+ * again.
  *
- * Holds  one fetch at a time, for all who wait for it, and none within `refetchMs` of the last one: tokens with
- *        key ids that nobody has cannot make this server ask without end. Keys that were fetched stay good while
- *        the issuer cannot be reached.
- * Time   keys older than `staleMs` are fetched anew in the background when they are used: a key that the issuer
- *        has withdrawn is forgotten then.
- * Bounds `waitersMax` wait for a fetch, others are refused at once; a fetch ends after `fetchMs`.
+ * Holds  one fetch at a time for all waiting requests, and none within `refetchMs` of the last one: tokens with unknown
+ *        key ids cannot cause endless fetches. Fetched keys stay valid while the issuer cannot be reached.
+ * Time   keys older than `staleMs` are fetched again in the background when they are used. This removes keys that the
+ *        issuer has withdrawn.
+ * Bounds at most `waitersMax` requests wait for a fetch, others are refused at once; a fetch ends after `fetchMs`.
  */
 import type { Clock } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";

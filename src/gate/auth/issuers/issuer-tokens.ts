@@ -1,11 +1,11 @@
 /**
- * Tokens of the issuers of an AuthenticationConfiguration (OpenID Connect).
+ * Authenticates tokens of the issuers of an AuthenticationConfiguration (OpenID Connect).
  *
- * In     a bearer token. Out: the user that its claims make, when an issuer that is configured now has signed it
- *        for one of its audiences.
- * Holds  only the issuer that a token names is asked, with that issuer's keys and rules alone. With a changed
- *        configuration nothing of the old one is remembered; keys are kept where issuer and authority are the same.
- * Cost   a signature check and the mapping per new token, then a digest and a look-up.
+ * In     a bearer token. Out: the user made from its claims, if a currently configured issuer has signed it for one of
+ *        its audiences.
+ * Holds  only the issuer that a token names is used, with only that issuer's keys and rules. After a change of the
+ *        configuration no old result is remembered; keys are kept where issuer and authority are the same.
+ * Cost   a signature check and the mapping for a new token, then a digest and a look-up per request.
  * Bounds `rememberedMax` tokens are remembered, each until it ends or the keys change.
  */
 import { hash } from "node:crypto";

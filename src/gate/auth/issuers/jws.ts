@@ -1,9 +1,9 @@
 /**
- * Signatures of tokens that others issue (RFC 7515, compact form), over node:crypto.
+ * Verifies the signatures of tokens from external issuers (RFC 7515, compact form), over node:crypto.
  *
- * Holds  the algorithm must be one that was allowed, and of the key's own kind and curve: `none`, HMAC and an
- *        algorithm of another key never verify. A key that names an algorithm, or a use other than signatures,
- *        verifies nothing else.
+ * Holds  the algorithm must be allowed, and must fit the key's type and curve: `none`, HMAC and an algorithm of another
+ *        key type never verify. A key that names an algorithm verifies only this algorithm. A key with a use other than
+ *        signatures verifies nothing.
  * Bounds `tokenLengthMax` characters of a token; of a key set see key-set.ts.
  */
 import { constants, type KeyObject, verify } from "node:crypto";

@@ -1,9 +1,9 @@
 /**
- * A key set as an issuer publishes it (RFC 7517): its public RSA and EC keys.
+ * Reads the key set that an issuer publishes (RFC 7517): its public RSA and EC keys.
  *
- * Holds  symmetric keys, keys for encryption and keys that cannot be read are left out: one odd key does not
- *        take the others away.
- * Bounds `keysMax` keys; more are not looked at.
+ * Holds  symmetric keys, keys for encryption and unreadable keys are left out: one bad key does not make the others
+ *        unusable.
+ * Bounds `keysMax` keys; further ones are ignored.
  */
 import { createPublicKey } from "node:crypto";
 import { isRecord } from "#base/is-record.ts";

@@ -1,5 +1,5 @@
 /**
- * What a token says, checked as upstream checks it before its signature is looked at.
+ * Checks the claims of a token as upstream does, before the signature is checked.
  *
  * Source: github.com/coreos/go-oidc verify.go as Kubernetes 1.36 uses it.
  */

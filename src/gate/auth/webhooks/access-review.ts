@@ -1,5 +1,6 @@
 /**
- * A question to an authorizer as the spec of a SubjectAccessReview, and the conditions that choose which webhook sees it.
+ * Converts a question to an authorizer into the spec of a SubjectAccessReview, and evaluates the conditions that select
+ * its webhooks.
  *
  * Source: k8s.io/apiserver plugin/pkg/authorizer/webhook and pkg/authorization/cel, 1.36.
  */
@@ -141,8 +142,8 @@ const emptyResource = {
 };
 
 /**
- * Returns the spec for expressions. All texts are present, even empty ones. Which kind of attributes is present,
- * expressions test with has().
+ * Returns the spec for expressions. All texts are present, even empty ones. Expressions test with has() which kind of
+ * attributes is present.
  */
 function shownSpec(spec: AccessSpec): object {
   const { resourceAttributes: resource, nonResourceAttributes: path } = spec;

@@ -1,5 +1,5 @@
 /**
- * Checks an AuthorizationConfiguration and compiles its conditions, in upstream's order and words.
+ * Checks an AuthorizationConfiguration and compiles its conditions, in upstream's order and with its texts.
  *
  * Source: k8s.io/apiserver pkg/apis/apiserver/validation/validation.go, 1.36.
  */

@@ -1,10 +1,10 @@
 /**
- * Reviews that another server answers: sent again where upstream sends them again, and never waited for without end.
+ * Sends reviews to another server, with upstream's retries and a bounded waiting time.
  *
  * In     the review as an object, its server as a function. Out: the answer as JSON.
  * Time   each attempt ends after `timeoutMs`; up to `attemptsMax` of them, 0.5 s apart and growing by half, after
  *        429, 500, 504 and broken connections (upstream's WithExponentialBackoff and DefaultShouldRetry).
- * Bounds `callsMax` reviews at once; more are refused at once as an error of the webhook.
+ * Bounds `callsMax` concurrent reviews; further ones fail at once as an error of the webhook.
  */
 import { type Clock, sleep } from "#platform/clock.ts";
 

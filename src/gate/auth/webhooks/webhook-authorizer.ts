@@ -1,10 +1,10 @@
 /**
  * An authorizer that asks another server by SubjectAccessReview.
  *
- * Holds  without an answer `failurePolicy` decides: no opinion or a denial, never an allowance. The decision carries the
- *        error. Equal questions at one time are one review.
- * Bounds `rememberedMax` answers, each for the time of its kind; questions whose attributes are longer than
- *        `questionLengthMax` are not remembered, since their askers choose them.
+ * Holds  without an answer `failurePolicy` decides: no opinion or a denial, never an approval. The decision carries the
+ *        error. Equal concurrent questions share one review.
+ * Bounds `rememberedMax` answers, each kept as long as its kind allows. Questions with attributes longer than
+ *        `questionLengthMax` are not remembered, because users choose the attributes.
  * After  k8s.io/apiserver plugin/pkg/authorizer/webhook/webhook.go, 1.36.
  */
 import type { Attributes, Authorizer, Decision, Rules, Soon } from "../auth.ts";

@@ -1,10 +1,10 @@
 /**
- * Bearer tokens that another server knows, asked by TokenReview.
+ * Authenticates bearer tokens by a TokenReview at another server.
  *
- * Holds  only `authenticated: true` with a name is a user, and only for audiences that were asked for: those of the answer,
- *        or the API server's own when it names none. Equal questions at one time are one review.
+ * Holds  a user needs `authenticated: true` and a name, and is valid only for requested audiences: those of the answer,
+ *        or the API server's own when the answer names none. Equal concurrent questions share one review.
  * Bounds `rememberedMax` answers by digest, each for `cacheTtlMs`; failures are not remembered. A token longer than
- *        `tokenLengthMax` is nobody's.
+ *        `tokenLengthMax` belongs to no user.
  * After  k8s.io/apiserver plugin/pkg/authenticator/token/webhook/webhook.go, 1.36.
  */
 import { createHash } from "node:crypto";
