@@ -1,11 +1,12 @@
 /**
- * Cluster addresses of Services: each is an IPAddress object, and creating that object is the reservation, so that
- * any number of servers (stock ones as well) over one storage never hand out the same address.
+ * Cluster addresses of Services: each is an IPAddress object, and creating that object reserves the address. So any
+ * number of servers over one storage, including stock ones, never assign the same address twice.
  *
- * Holds  an address is handed out only after `AddressObjects.create` made its object: a name that exists is taken.
+ * Holds  an address is assigned only after `AddressObjects.create` has made its object. An existing name means that the
+ *        address is taken.
  * Ranges the IPv4 CIDRs of all ServiceCIDRs that are ready and not being deleted; the configured one while there
  *        is no ServiceCIDR `kubernetes`.
- * Cost   an object per address. A full range is found by a walk that meets as many cached objects as it has addresses.
+ * Cost   an object per address. Detecting a full range takes a walk over one cached object per address.
  * After  k/k pkg/registry/core/service/ipallocator: MetaAllocator and its random walk above the reserved band.
  */
 import type { ServiceCIDR } from "#api/gen/types.ts";

@@ -1,5 +1,5 @@
 /**
- * The admission room's door: plugins that change (mutate, first) or refuse (validate, after) a write.
+ * The interface of the admission room: plugins that change a write (mutate, first) or refuse it (validate, after).
  * mutate is idempotent; validate changes nothing. A refusal is a thrown ApiError.
  */
 import type { AnyObject } from "#api/object.ts";
@@ -25,8 +25,8 @@ export interface AdmissionRequest {
   readonly user: UserInfo;
   readonly dryRun: boolean;
   /**
-   * Stands for one attempt at one write: the same object in its mutate, validate and unreserve calls.
-   * Reservations (addresses, quota) hang on it. Absent: the request object itself stands for it.
+   * Identifies one attempt at one write: the same object in its mutate, validate and unreserve calls. Reservations
+   * (addresses, quota) are keyed by it. Absent: the request object itself identifies the attempt.
    */
   readonly attempt?: object;
   /** CreateOptions, UpdateOptions or DeleteOptions of the request, with kind and apiVersion; absent: not known. */
@@ -49,8 +49,8 @@ export interface AdmissionPlugin {
   /** Upstream's name, such as `NamespaceLifecycle`. */
   readonly name: string;
   /**
-   * @returns the object to go on with (the same one when nothing changed). Not called on DELETE.
-   * Called again, once, when a plugin asked for a second pass (`request.reinvocation`).
+   * @returns the object to continue with (the same one when nothing changed). Not called on DELETE. Called a second
+   * time when a plugin asked for a second pass (`request.reinvocation`), never more often.
    */
   mutate?(request: AdmissionRequest): AnyObject | Promise<AnyObject>;
   /** Runs in the mutating pass of a DELETE, which has no object: it can only refuse. */

@@ -1,6 +1,6 @@
 /**
- * Times of a certificate request's conditions, which upstream fills in its storage: a condition without them
- * was updated now, and changed when the stored one of its type and status did.
+ * Sets the times of a certificate request's conditions, as upstream does in its storage. A condition without times was
+ * updated now; its transition time is that of the stored condition with the same type and status, if there is one.
  */
 import type { AnyObject } from "#api/object.ts";
 import { formatTime } from "#api/values/time.ts";

@@ -1,8 +1,8 @@
 /**
- * Certificate signing requests: the server notes who asked, and refuses a signature that does not prove
- * possession of the key (upstream does both in the storage of requests).
+ * Certificate signing requests: the server records the requester, and refuses a signature that does not prove
+ * possession of the key. Upstream does both in the storage of requests.
  *
- * CertificateSubjectRestriction  nobody asks for a client certificate of group system:masters.
+ * CertificateSubjectRestriction  refuses requests for a client certificate of group system:masters.
  * CertificateApproval, -Signing  approving or signing a request needs verb `approve` or `sign` on its signer.
  * ClusterTrustBundleAttest       writing a bundle of a signer needs verb `attest` on that signer.
  * PodCertificateSigning          the same for pod certificate requests, in upstream's storage of these.

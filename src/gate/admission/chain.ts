@@ -1,10 +1,10 @@
 /**
- * The chain of plugins: every mutating pass in order, and later every validating pass in order.
+ * The chain of plugins: runs the mutating hooks in order, and later the validating hooks in order.
  *
- * Holds  the first refusal ends the chain; a failed write is unreserved in all plugins, in reverse; the
- *        mutating pass runs twice when a plugin asked for it, never more often.
- * Cost   a plugin without the hook is skipped when the chain is made, not on each request; one that
- *        answers at once is not waited for.
+ * Holds  the first refusal ends the chain. A failed write is unreserved in all plugins, in reverse order. The mutating
+ *        pass runs a second time when a plugin asked for it, never more often.
+ * Cost   a plugin without the hook is skipped when the chain is made, not on each request. A synchronous plugin is not
+ *        awaited.
  */
 import { assert } from "#base/assert.ts";
 import type { AnyObject } from "#api/object.ts";

@@ -1,11 +1,11 @@
 /**
- * The plugins of a server, in upstream's order (kubeapiserver options/plugins.go, 1.36): the first
- * refusal ends the chain, so order decides which refusal a client sees.
+ * The plugins of a server, in upstream's order (kubeapiserver options/plugins.go, 1.36): the first refusal ends the
+ * chain, so the order decides which refusal a client sees.
  *
- * Places  UnservedKinds, which upstream does not need, comes first. ServiceAddresses, CertificateRequester and
- *         CertificateConditions, which upstream has in storage, run after all that may change an object;
- *         CertificateProof before the plugins that upstream runs after validation;
- *         `extra` (webhooks, policies) after the built-in mutations, and ResourceQuota last of all.
+ * Places  UnservedKinds, which upstream does not need, is first. ServiceAddresses, CertificateRequester and
+ *         CertificateConditions are part of the storage in upstream; here they run after all plugins that may change an
+ *         object. CertificateProof runs before the plugins that upstream runs after validation. `extra` (webhooks,
+ *         policies) runs after the built-in mutations, and ResourceQuota is last.
  */
 import type { ResourceQuota } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";

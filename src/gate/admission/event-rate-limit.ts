@@ -1,10 +1,10 @@
 /**
- * EventRateLimit: Events are refused beyond a rate, by token buckets of the server, of each namespace,
- * user, or source and object.
+ * EventRateLimit: refuses Events above a rate. There are token buckets for the server, and for each namespace, user, or
+ * source and object.
  *
- * Holds  every limit is asked, and pays, even where an earlier one refused; a dry run pays nothing.
- * Limits `cacheSize` buckets a limit, 4,096 unless it says so; beyond it the bucket that was used longest
- *        ago is forgotten, and begins full. A clock that goes backwards gives no tokens.
+ * Holds  every limit is checked and takes its token, even if an earlier one refused. A dry run takes no tokens.
+ * Limits `cacheSize` buckets per limit, 4,096 by default. Above that the least recently used bucket is removed; a new
+ *        bucket is full. A clock that goes backwards adds no tokens.
  */
 import type { Event } from "#api/gen/types.ts";
 import { failure } from "#api/status.ts";

@@ -1,8 +1,9 @@
 /**
- * LimitRanger: defaults and bounds a namespace sets for what its containers, pods and claims ask for.
+ * LimitRanger: applies a namespace's defaults and bounds for the resource requests of its containers, pods and claims.
  *
- * Holds  defaults fill what a container left out, first LimitRange first; bounds are checked after.
- * Pods are looked at when made (and resized): their containers cannot change later.
+ * Holds  defaults fill in values that a container left out, in the order of the LimitRanges. Bounds are checked
+ *        afterwards.
+ * Pods are checked when they are created or resized: their containers cannot change otherwise.
  */
 import { ownEntry } from "#base/own.ts";
 import type {

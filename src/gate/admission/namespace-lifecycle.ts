@@ -1,6 +1,6 @@
 /**
- * NamespaceLifecycle: nothing is made in a namespace that is missing or on its way out, and the
- * namespaces a cluster stands on are not deleted.
+ * NamespaceLifecycle: refuses to create objects in a namespace that is missing or terminating, and to delete the
+ * namespaces that a cluster depends on.
  */
 import type { Lister } from "#api/lister.ts";
 import { isNamespaceResource, type AnyObject } from "#api/object.ts";

@@ -1,6 +1,6 @@
 /**
- * NodeRestriction on certificates: a kubelet asks for its own, in its own name, and for those of pods that
- * run on it.
+ * NodeRestriction on certificates: a kubelet may request its own certificate, in its own name, and certificates for
+ * pods that run on its node.
  */
 import type { Pod } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";
@@ -37,8 +37,8 @@ export function checkSigningRequest(
 }
 
 /**
- * A kubelet asks for certificates of pods that run on it. Names without an object may be the caches'
- * delay, so these answer 500 and the kubelet tries again; contradictions answer 403.
+ * A kubelet may request certificates for pods that run on its node. A name without an object may be a delay of the
+ * caches: it answers 500, and the kubelet tries again. A contradiction answers 403.
  */
 export function checkPodCertificateRequest(
   request: AdmissionRequest,

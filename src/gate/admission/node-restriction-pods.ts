@@ -1,7 +1,7 @@
 /**
- * NodeRestriction on pods: a kubelet makes mirror pods of what it runs, deletes and evicts its own pods and
- * reports on them. A mirror pod names no other object: what a node may read follows from its pods, and a
- * mirror pod is the node's own word.
+ * NodeRestriction on pods: a kubelet may create mirror pods of its static pods, delete and evict its own pods, and
+ * update their status. A mirror pod must not name other objects: a node may read the objects that its pods name, and
+ * the node itself writes the mirror pod.
  */
 import type { Pod } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";

@@ -1,7 +1,7 @@
 /**
- * NodeRestriction on tokens: a kubelet asks for tokens bound to pods that run on it, for an audience such a
- * pod mounts. Another audience needs verb `request-serviceaccounts-token-audience` on a resource named
- * like it.
+ * NodeRestriction on tokens: a kubelet may request tokens bound to pods that run on its node, for an audience that such
+ * a pod mounts. Another audience needs verb `request-serviceaccounts-token-audience` on a resource with the audience's
+ * name.
  */
 import type { Pod } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";

@@ -1,9 +1,9 @@
 /**
- * NodeRestriction: what the node authorizer could not see before the body was read. A kubelet writes its
- * own node, lease, CSINode and resource slices, mirror pods of its own, the status of its pods and of their
- * claims, and asks for tokens and certificates bound to them.
+ * NodeRestriction: makes the checks for which the node authorizer would need the body. A kubelet may write its own
+ * node, lease, CSINode and resource slices, its mirror pods, and the status of its pods and of their claims. It may
+ * request tokens and certificates bound to its pods.
  *
- * After  upstream plugin/pkg/admission/noderestriction/admission.go, 1.36; texts are the contract.
+ * After  upstream plugin/pkg/admission/noderestriction/admission.go, 1.36; the error texts must match.
  */
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";

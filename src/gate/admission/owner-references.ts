@@ -1,6 +1,6 @@
 /**
- * OwnerReferencesPermissionEnforcement: who gives an existing object an owner may delete the object, and who
- * lets it block its owner's deletion may set finalizers on the owner.
+ * OwnerReferencesPermissionEnforcement: a user who adds an owner to an existing object needs the right to delete the
+ * object. A user who sets blockOwnerDeletion needs the right to set finalizers on the owner.
  */
 import type { OwnerReference } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";

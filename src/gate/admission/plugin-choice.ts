@@ -1,7 +1,7 @@
 /**
- * Which plugins of the chain run: --enable-admission-plugins and --disable-admission-plugins.
+ * Selects the plugins of the chain: --enable-admission-plugins and --disable-admission-plugins.
  *
- * Holds  what upstream does in storage runs always, whatever is said: it has no name that a flag knows.
+ * Holds  plugins for work that upstream does in its storage always run: the flags have no names for them.
  */
 import type { AdmissionPlugin } from "./admission.ts";
 
@@ -62,8 +62,8 @@ const notServed: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * On by default, but doing nothing: the gate of the first (WorkloadWithJob) is off in 1.36, and no controller here
- * takes the finalizer of the second off PodGroups.
+ * Plugins that are on by default but do nothing. The feature gate of the first (WorkloadWithJob) is off in 1.36, and no
+ * controller here removes the second plugin's finalizer from PodGroups.
  */
 const gatedOff: ReadonlySet<string> = new Set(["JobValidation", "PodGroupProtection"]);
 

@@ -1,6 +1,6 @@
 /**
- * PodNodeSelector: the pods of a namespace run on the nodes that an annotation of the namespace selects, or
- * else `clusterDefaultNodeSelector` of the operator; they may select only what the operator allows there.
+ * PodNodeSelector: pods run on the nodes that an annotation of their namespace selects, or else the operator's
+ * `clusterDefaultNodeSelector`. Pods may select only nodes that the operator allows for their namespace.
  */
 import { ownEntry } from "#base/own.ts";
 import type { Pod } from "#api/gen/types.ts";

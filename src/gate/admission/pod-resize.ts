@@ -1,6 +1,6 @@
 /**
- * PodResizeValidator and NodeDeclaredFeatureValidator: whether the node of a running pod can do what an
- * update of the pod asks for.
+ * PodResizeValidator and NodeDeclaredFeatureValidator: check whether the node of a running pod supports an update of
+ * the pod.
  */
 import type { Container, Node, Pod, ResourceRequirements } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";

@@ -1,11 +1,10 @@
 /**
- * The Pod Security Standards as checks: each looks at a pod and says nothing, or what is forbidden and
- * by whom.
+ * The checks of the Pod Security Standards: each reads a pod and returns nothing, or the violation and its location.
  *
- * In     a pod's metadata and spec (of a Pod or of a template) and the minor version to judge by.
- * Out    reason and detail in upstream's words (k8s.io/pod-security-admission).
- * Order  baseline checks before restricted ones, each by identifier: messages depend on it.
- * Absent what versions before 1.25 said of Windows pods: they are judged as 1.25 judges them.
+ * In     a pod's metadata and spec (of a Pod or of a template) and the minor version of the standard.
+ * Out    reason and detail with upstream's texts (k8s.io/pod-security-admission).
+ * Order  baseline checks before restricted ones, each group by identifier: messages depend on this order.
+ * Absent the rules of versions before 1.25 for Windows pods: such pods are checked by the rules of 1.25.
  */
 import { ownEntry } from "#base/own.ts";
 import type {

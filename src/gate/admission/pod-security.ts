@@ -1,11 +1,11 @@
 /**
- * PodSecurity: namespaces say by label which Pod Security Standard is enforced on their pods, and which
- * is only warned about.
+ * PodSecurity: labels of a namespace say which Pod Security Standard is enforced on its pods, and which only gives
+ * warnings.
  *
- * Pods are refused; workloads that will make pods are only warned about, because their pods are checked.
- * A namespace whose labels are made stricter warns about the pods it already has, a bounded number.
- * The operator may give other defaults, and exempt users, namespaces and runtime classes.
- * The audit event says what is enforced, what the audit label finds, and why nothing was looked at.
+ * Pods are refused. Workloads only get warnings, because the pods that they create are checked. A namespace whose
+ * labels are made stricter warns about the pods it already has, a bounded number. The operator may give other defaults,
+ * and exempt users, namespaces and runtime classes. The audit event contains the enforced standard, the violations of
+ * the audit label's standard, and the reason of an exemption.
  */
 import { ownEntry } from "#base/own.ts";
 import type { Container, Pod, PodTemplateSpec } from "#api/gen/types.ts";

@@ -1,6 +1,6 @@
 /**
- * PodTolerationRestriction: a namespace's annotations give its pods tolerations, and say which ones its
- * pods may have; the operator's configuration stands in for a namespace that says neither.
+ * PodTolerationRestriction: a namespace's annotations add tolerations to its pods, and limit the tolerations that its
+ * pods may have. The operator's configuration applies to a namespace without these annotations.
  */
 import type { Pod, Toleration } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";

@@ -1,9 +1,10 @@
 /**
- * Node ports that are taken, as one set of bits: what servers over one storage share (upstream's RangeAllocation).
+ * The set of reserved node ports, as bits. The servers over one storage share it (upstream's RangeAllocation).
  *
  *   bytes  a big-endian integer of any length; its bit n stands for port `first + n`
  *
- * Picks at random come from above the reserved band first, so that small numbers stay for those who ask by number.
+ * Random picks come from above the reserved band first, so that small numbers stay free for Services that request a
+ * number.
  * After  k/k pkg/registry/core/service/portallocator and allocator/bitmap.go.
  */
 import type { Random } from "#platform/random.ts";
@@ -92,8 +93,8 @@ export class PortSet {
 /** The port set shared by all servers over one storage. */
 export interface SharedPorts {
   /**
-   * Runs `change` on the newest set and stores what it left there; runs it again when another server was faster. When it
-   * throws, nothing is stored. What it took goes into `taken`.
+   * Runs `change` on the newest set and stores the result. Runs it again when another server wrote first. When it
+   * throws, nothing is stored. The reserved ports are added to `taken`.
    */
   change<T>(change: (ports: PortSet) => T, options: PortChangeOptions): Promise<T>;
   /** Never rejects: leftovers are repaired later. */

@@ -1,6 +1,6 @@
 /**
- * Priority: a pod's class name becomes a number and a preemption policy; without a name the global
- * default class, else 0.
+ * Priority: converts a pod's class name into a number and a preemption policy. Without a name the global default class
+ * applies, or 0 if there is none.
  */
 import type { Pod, PodGroup, PriorityClass } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";

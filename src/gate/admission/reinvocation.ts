@@ -1,8 +1,8 @@
 /**
- * The second mutating pass: when a webhook or a policy changed the object, all mutating plugins run once
- * more, so that what they fill in fits the changed object (upstream: admission/reinvocation.go).
+ * The second mutating pass: when a webhook or a policy has changed the object, all mutating plugins run once more, so
+ * that their values fit the changed object (upstream: admission/reinvocation.go).
  *
- * Holds  at most one further pass per attempt at a write.
+ * Holds  at most one additional pass per attempt at a write.
  */
 export class Reinvocation {
   #isSecond = false;

@@ -1,7 +1,7 @@
 /**
- * Rights to devices, which upstream checks in the storage of resource claims (pkg/registry/resource):
- * administrative access needs a label on the namespace; allocating and reserving a claim needs the right to
- * `resourceclaims/binding`, reporting on its devices that to `resourceclaims/driver` of each driver.
+ * Checks rights to devices, as upstream does in the storage of resource claims (pkg/registry/resource). Administrative
+ * access needs a label on the namespace. Allocating and reserving a claim needs the right to `resourceclaims/binding`.
+ * Reporting on its devices needs the right to `resourceclaims/driver` of each driver.
  */
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";

@@ -1,12 +1,12 @@
 /**
- * ResourceQuota: a write that would use more than a namespace may is refused; one that fits is charged
- * before it is stored.
+ * ResourceQuota: refuses a write that would exceed a quota of its namespace. A write that fits is charged before it is
+ * stored.
  *
- * Holds  within this process no two writes are let through on the same room: per namespace one round at
- *        a time reads the quotas, admits what fits, and writes the new usage once for all of the round.
- * Retry  a round whose status write lost against another writer starts over, at most three times.
- * After  an abandoned write is taken off again; should that fail, the quota controller finds the truth.
- * Cost   nothing in a namespace without quotas; else one status write per round, however many wait.
+ * Holds  within this process no two writes are admitted for the same free quota. Per namespace one round at a time
+ *        reads the quotas, admits the writes that fit, and stores the new usage once for the whole round.
+ * Retry  a round whose status write conflicts with another writer starts again, at most three times.
+ * After  the charge of an abandoned write is removed. If that fails, the quota controller corrects the usage.
+ * Cost   nothing in a namespace without quotas; else one status write per round, for any number of waiting writes.
  */
 import { dictionary, ownEntry } from "#base/own.ts";
 import type { ResourceQuota } from "#api/gen/types.ts";
@@ -35,8 +35,8 @@ interface ResourceQuotaDeps {
   readonly limitedResources?: readonly LimitedResource[];
   readonly clock: Clock;
   /**
-   * Writes `status` of a quota read from `lookup`, guarded by its resourceVersion; resolves when
-   * lookup shows the result, rejects with ApiError 409 after a conflicting write.
+   * Writes `status` of a quota read from `lookup`, guarded by its resourceVersion. Resolves when lookup shows the
+   * result; rejects with ApiError 409 after a conflicting write.
    */
   readonly updateQuota: (quota: ResourceQuota) => Promise<unknown>;
 }

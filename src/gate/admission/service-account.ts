@@ -1,8 +1,7 @@
 /**
- * ServiceAccount: every pod runs as an account of its namespace and finds that account's token in
- * its containers.
+ * ServiceAccount: assigns an account of its namespace to every pod, and mounts the account's token in its containers.
  *
- * Waits up to two seconds for account `default`, which a controller makes moments after its namespace.
+ * Waits up to two seconds for account `default`, which a controller creates shortly after the namespace.
  */
 import type { Container, Pod, PodSpec, ServiceAccount, Volume } from "#api/gen/types.ts";
 import type { Lister } from "#api/lister.ts";

@@ -1,12 +1,12 @@
 /**
- * Addresses and node ports of services: IPv4, one range of ports, SingleStack.
+ * Allocates addresses and node ports of services: IPv4, one range of ports, SingleStack.
  *
- * In     services on their way in, after all other mutating plugins. Out: the same with clusterIP,
- *        clusterIPs, ipFamilies, ipFamilyPolicy, nodePort and healthCheckNodePort filled as upstream does.
- * Holds  no two services of one storage get the same address or port, whichever server gave it: an address is reserved
- *        by its IPAddress object (address-ranges.ts), a port by its bit in the shared set (port-set.ts).
- * Ends   a refused write gives back what its attempt reserved; who frees the numbers of a stored service is the storage's
- *        business (it sees the deletion).
+ * In     services after all other mutating plugins. Out: the same with clusterIP, clusterIPs, ipFamilies,
+ *        ipFamilyPolicy, nodePort and healthCheckNodePort filled in as in upstream.
+ * Holds  no two services of one storage get the same address or port, from any server: an address is reserved by its
+ *        IPAddress object (address-ranges.ts), a port by its bit in the shared set (port-set.ts).
+ * Ends   a refused write releases the reservations of its attempt. The storage frees the numbers of a stored service,
+ *        because it sees the deletion.
  */
 import type { Service, ServicePort, ServiceSpec } from "#api/gen/types.ts";
 import { parseIpv4 } from "#api/values/ipv4.ts";

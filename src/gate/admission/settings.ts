@@ -1,9 +1,9 @@
 /**
- * The operator's configuration of plugins (AdmissionConfiguration), read and checked.
+ * Reads and checks the operator's configuration of plugins (AdmissionConfiguration).
  *
- * Holds  what is read here is whole: defaults are filled in, and each value is of its type.
- * Fails  with SettingsError, upstream's text where it has one; unknown fields are ignored where upstream
- *        ignores them.
+ * Holds  the result is complete: defaults are filled in, and each value has its type.
+ * Fails  with SettingsError, with upstream's text where there is one. Unknown fields are ignored where upstream ignores
+ *        them.
  */
 import { dns1123LabelErrors, dnsSubdomainName } from "#api/names.ts";
 import type { AnyObject } from "#api/object.ts";

@@ -1,7 +1,7 @@
 /**
- * DefaultStorageClass: a claim without a class gets the default one.
- * StorageObjectInUseProtection: claims and volumes in use outlive their deletion.
- * PersistentVolumeClaimResize: only what can grow may ask to.
+ * DefaultStorageClass: gives the default class to a claim without a class.
+ * StorageObjectInUseProtection: adds the finalizers that keep claims and volumes in use after their deletion.
+ * PersistentVolumeClaimResize: allows a larger request only for a claim that can be expanded.
  */
 import { ownEntry } from "#base/own.ts";
 import type { PersistentVolumeClaim, StorageClass } from "#api/gen/types.ts";

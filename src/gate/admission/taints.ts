@@ -1,6 +1,6 @@
 /**
- * TaintNodesByCondition: a node starts out tainted not ready, before any controller has looked.
- * DefaultTolerationSeconds: a pod stays five minutes on a node that went silent.
+ * TaintNodesByCondition: taints a new node as not ready, before any controller has seen it.
+ * DefaultTolerationSeconds: lets a pod stay for five minutes on a node that is not ready or unreachable.
  */
 import type { Node, Pod, Toleration } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";

@@ -1,7 +1,8 @@
 /**
- * Kinds that this server stores but does not act on: a write of one is answered with a Warning header.
+ * Lists the kinds that this server stores but does not act on. The answer to a write of such a kind has a Warning
+ * header.
  *
- * Why    a kind leaves this table in the change that makes it work.
+ * Why    the change that implements a kind removes it from this table.
  */
 import type { AnyObject } from "#api/object.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
