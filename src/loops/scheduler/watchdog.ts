@@ -31,6 +31,8 @@ export function whenStuck(
   signal: AbortSignal,
 ): Promise<never> {
   return new Promise((_, reject) => {
+    // A term may end while its scheduler starts; an aborted signal sends no event.
+    if (signal.aborted) return;
     let last = finishedOf(figures());
     let looks = 0;
     let timer: Timer;
