@@ -1,14 +1,13 @@
 /**
- * Where requests to a Service go: webhooks, conversion webhooks and remote API servers name one.
+ * Finds the address for requests to a Service that a webhook, a conversion webhook or a remote API server names.
  *
- * Holds  the address is that of a ready endpoint in an EndpointSlice of the Service, or the Service's
- *        externalName; the cluster address is not dialled, because this process may run where nothing
- *        routes it. Slices made by hand for a Service without selector count as any other.
- *        An address that upstream's API refuses in a slice (loopback, link-local, multicast, unspecified)
- *        is not used either, however it got there; nor is one of a slice of names (addressType FQDN).
+ * Holds  the address is that of a ready endpoint in an EndpointSlice of the Service, or the Service's externalName; the
+ *        cluster address is not used, because this process may run where it is not routed. Manually created slices for
+ *        a Service without selector are used like all others. An address that upstream's API refuses in a slice
+ *        (loopback, link-local, multicast, unspecified) is never used; neither is a slice of names (addressType FQDN).
  * Why safe against those who may write EndpointSlices: the caller speaks TLS, and asks for a certificate
  *        of `<service>.<namespace>.svc` before it sends a byte.
- * Limits `cachedMax` Services' endpoints are kept, until a Service or slice changes.
+ * Limits the endpoints of `cachedMax` Services are kept, until a Service or slice changes.
  */
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";

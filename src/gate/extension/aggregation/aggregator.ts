@@ -1,10 +1,11 @@
 /**
- * The aggregator: APIServices that lead to other servers are found, checked, described and passed on to.
+ * The aggregator: finds and checks the APIServices of other servers, merges their descriptions, and passes requests on
+ * to them.
  *
- * In     APIServices, and the Services and EndpointSlices behind them; what the catalog serves.
- * Holds  nothing of a remote is asked for while a request waits, but what that request is passed on for. Two
- *        remotes share no queue that one of them could fill (rounds.ts).
- * Out    Delegates for the API server; Available conditions; APIServices of what is served here.
+ * In     APIServices, and the Services and EndpointSlices behind them; the kinds that the catalog serves.
+ * Holds  while a request waits, its remote server is asked only for the answer to that request. No two remotes share a
+ *        queue that one of them could fill (rounds.ts).
+ * Out    Delegates for the API server; Available conditions; APIServices of the kinds that are served here.
  */
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject, JsonObject } from "#api/object.ts";

@@ -57,8 +57,8 @@ interface StoredSpec {
 }
 
 /**
- * Undefined for a local one. A group that is built in is always local: no APIService sends the requests for
- * Secrets or Pods to another server.
+ * Undefined: the APIService is local. A built-in group is always local: no APIService can send the requests for Secrets
+ * or Pods to another server.
  */
 export function remoteSpec(object: AnyObject): RemoteSpec | undefined {
   const spec = (object["spec"] ?? {}) as StoredSpec; // validated when it was written

@@ -1,10 +1,11 @@
 /**
- * APIServices of what this server serves itself: one per group-version, kept as upstream keeps them.
+ * Determines the APIServices of the kinds that this server serves itself: one per group-version, maintained as in
+ * upstream.
  *
  * In     the wanted ones: built-in group-versions (`onstart`), those of custom kinds (`true`).
- * Holds  an object without the label, or labelled `onstart` by somebody after the start, is left alone. A
- *        built-in one is put right once per start; one of a custom group whenever it differs, and it goes
- *        with its last kind.
+ * Holds  an object without the label, or one that got the label `onstart` after the start, is not changed. The
+ *        APIService of a built-in group is corrected once per start. That of a custom group is corrected whenever it
+ *        differs, and deleted with the group-version's last kind.
  * After  kube-aggregator autoregister_controller.go; crdregistration_controller.go.
  */
 import { jsonEqual } from "#api/json/json-value.ts";

@@ -1,8 +1,8 @@
 /**
- * Whether an APIService answers: what is wrong with its Service, or whether its discovery can be read.
+ * Checks whether an APIService is available: its Service must be usable, and its discovery must be readable.
  *
- * Holds  reasons and messages are upstream's; one of five GETs at once must pass.
- * Cost   a check of objects at hand, then five small requests; each at most `probeMs`.
+ * Holds  reasons and messages are upstream's; one of five concurrent GETs must succeed.
+ * Cost   a check of cached objects, then five small requests of at most `probeMs` each.
  * After  kube-aggregator remote_available_controller.go.
  */
 import type { AnyObject } from "#api/object.ts";

@@ -1,6 +1,6 @@
 /**
- * A watch of one kind of objects that is opened again when it ends: each watch delivers all objects first,
- * then their changes.
+ * A watch of one kind of objects that is reopened when it ends. Each watch delivers all objects first, then their
+ * changes.
  */
 import type { AnyObject } from "#api/object.ts";
 import type { Catalog } from "#apiserver/kind.ts";

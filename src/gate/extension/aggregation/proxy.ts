@@ -1,14 +1,14 @@
 /**
- * A request of `/apis/GROUP/VERSION/...` passed on to the server that an APIService names, and its answer.
+ * Passes a request of `/apis/GROUP/VERSION/...` on to the server that an APIService names, and returns its answer.
  *
  * In     a request that this server authenticated, authorized and gave a seat: upstream's order.
- * Holds  the path stays below the group-version; who the client is leaves in this proxy's headers only; what
- *        breaks off behind breaks off here; no redirect is followed or passed on. The query is written anew
- *        from what was authorized, so that both servers read the same one.
- * Out    answers and tunnels at their reader's pace; 503 in plain text when the server is away, as upstream.
+ * Holds  the path stays below the group-version. The client's identity is sent only in this proxy's headers. When the
+ *        remote answer breaks off, the answer to the client breaks off. No redirect is followed or passed on. The query
+ *        is rewritten from the authorized one, so that both servers read the same query.
+ * Out    answers and tunnels at their reader's pace; 503 in plain text when the server is unavailable, as in upstream.
  * Bounds open-streams.ts for open requests; `answerMs` for a short request's whole answer; watches have none.
- * After  kube-aggregator handler_proxy.go, apimachinery util/proxy/upgradeaware.go. Not taken over: links in
- *        HTML and Location headers are passed on as they are.
+ * After  kube-aggregator handler_proxy.go, apimachinery util/proxy/upgradeaware.go. Unlike upstream, links in HTML and
+ *        Location headers are passed on unchanged.
  */
 import {
   forwardedHeaders,

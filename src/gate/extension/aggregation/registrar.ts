@@ -1,11 +1,10 @@
 /**
- * Keeps the APIServices of what this server serves: carries out autoregister.ts whenever a kind or an
- * APIService changed.
+ * Maintains the APIServices of the kinds that this server serves: applies autoregister.ts after each change of a kind
+ * or an APIService.
  *
- * Holds  one run at a time; what changes during a run is looked at by the next. A refused write is logged and
- *        tried again after `retryMs`.
- * Start  after the custom kinds of the store are served: an APIService whose kinds are not there yet would
- *        be taken away.
+ * Holds  one run at a time; changes during a run are handled by the next run. A failed write is logged and tried again
+ *        after `retryMs`.
+ * Start  after the custom kinds of the store are served: an APIService without served kinds would be deleted.
  */
 import { ApiError } from "#api/status.ts";
 import type { AnyObject } from "#api/object.ts";

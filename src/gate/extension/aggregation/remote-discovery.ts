@@ -1,8 +1,8 @@
 /**
- * The discovery document of a remote group-version: its own aggregated one, or made of its plain one.
+ * Reads the discovery document of a remote group-version: its aggregated document, or one made from its plain document.
  *
- * Holds  only what belongs to the group-version is taken, field by field: a remote adds nothing else to this
- *        server's documents. Errors are thrown: the caller marks what it has as stale.
+ * Holds  only known fields of the group-version are copied: a remote adds nothing else to this server's documents.
+ *        Errors are thrown: the caller then marks its kept document as stale.
  * Bounds `discoveryBytesMax`, `discoveryMs`.
  */
 import type { RemoteResource, RemoteSubresource } from "#apiserver/discovery/merged.ts";

@@ -1,10 +1,10 @@
 /**
- * The OpenAPI documents of a remote group-version: version 2 whole, because it is merged; of version 3 only
- * where it is, because it is passed on.
+ * Reads the OpenAPI documents of a remote group-version: the whole version 2 document, because it is merged; only the
+ * location of the version 3 document, because requests for it are passed on.
  *
- * Holds  only paths below `/apis/G/V/` and the definitions they lead to are taken; a document that this
- *        server could not encode again is refused here, not where it is served.
- * Bounds `openapiBytesMax` and `openapiIndexBytesMax`, read while nobody waits for it.
+ * Holds  only paths below `/apis/G/V/` and their definitions are copied. A document that this server could not encode
+ *        again is refused here, not where it is served.
+ * Bounds `openapiBytesMax` and `openapiIndexBytesMax`, read in the background, while no request waits.
  */
 import type { JsonObject } from "#api/object.ts";
 import { mergeV2, partOfV2 } from "#apiserver/openapi/merge-v2.ts";

@@ -1,8 +1,8 @@
 /**
- * The remote group-versions by path, and what is known of each: its server, its discovery, its OpenAPI.
+ * The remote group-versions by path, each with its server, its discovery and its OpenAPI documents.
  *
- * Holds  one entry per APIService that leads to a Service; none for a group-version that is built in.
- * Bounds documents by `openapiKeptBytesMax` in all; entries are as many as such APIServices.
+ * Holds  one entry per APIService with a Service; none for a built-in group-version.
+ * Bounds `openapiKeptBytesMax` for all documents together; one entry per such APIService.
  */
 import { jsonEqual } from "#api/json/json-value.ts";
 import type { JsonObject } from "#api/object.ts";

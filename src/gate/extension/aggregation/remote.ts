@@ -1,10 +1,10 @@
 /**
- * A server behind an APIService, as this server talks to it: over TLS, by this front proxy's certificate.
+ * A client for the server behind an APIService: over TLS, with this front proxy's certificate.
  *
- * Holds  the certificate it must show is one for `<service>.<namespace>.svc`, whatever its address is, by the
- *        APIService's authorities, or by the host's when it names none; unless it says to check nothing.
- *        Connections are kept and used again; they end when the APIService's TLS settings change.
- * Bounds open requests as OpenStreams has it; whole answers by the caller's `bytesMax` and `timeoutMs`.
+ * Holds  the server must present a certificate for `<service>.<namespace>.svc`, independent of its address, from the
+ *        APIService's authorities, or from the host's when the APIService names none. With insecureSkipTLSVerify
+ *        nothing is checked. Connections are reused; they end when the APIService's TLS settings change.
+ * Bounds OpenStreams limits open requests; the caller's `bytesMax` and `timeoutMs` limit whole answers.
  */
 import { rootCertificates } from "node:tls";
 import { dialText, joinHostPort } from "#apiserver/kubelet/dial-text.ts";

@@ -1,9 +1,9 @@
 /**
- * Jobs by key that run when something changed, again after a while, and again soon when they failed.
+ * Runs jobs by key: after a change, again periodically, and again soon after a failure.
  *
- * Holds  one run of a key at a time; a key that comes due while it runs, runs once more after it. At most
- *        `atOnceMax` runs in all, so that a server that does not answer delays others by no more than a place.
- * Bounds one entry per key; keys are as many as remote APIServices.
+ * Holds  one run of a key at a time. A key that becomes due during its run runs once more afterwards. At most
+ *        `atOnceMax` concurrent runs in total; a server that does not answer occupies only one of these places.
+ * Bounds one entry per key, and one key per remote APIService.
  */
 import type { Clock, Timer, TimerName } from "#platform/clock.ts";
 

@@ -1,9 +1,9 @@
 /**
- * Where the Service of an APIService is reached: its cluster IP, or one of its ready endpoints.
+ * Resolves the Service of an APIService to an address: its cluster IP, or one of its ready endpoints.
  *
- * Holds  the address comes from the Service or from its EndpointSlices, never from a request. Which
- *        addresses are sane is validation's to say where they are written, as upstream: EndpointSlices take
- *        no loopback and no link-local address; an ExternalName may name any host.
+ * Holds  the address comes from the Service or from its EndpointSlices, never from a request. As in upstream, addresses
+ *        are validated when they are written: EndpointSlices accept no loopback and no link-local address; an
+ *        ExternalName may name any host.
  * After  k8s.io/apiserver pkg/util/proxy/proxy.go, texts included.
  */
 import type { AnyObject } from "#api/object.ts";

@@ -1,8 +1,8 @@
 /**
- * ConversionReview: the question to a conversion webhook, and the checks of its answer.
+ * ConversionReview: builds the question to a conversion webhook, and checks its answer.
  *
- * Holds  a converted object is of the version and kind that was asked for, has the name, namespace and UID
- *        of its original, and its metadata but for labels and annotations.
+ * Holds  a converted object has the requested version and kind, and the name, namespace and UID of its original. Its
+ *        metadata may differ only in labels and annotations.
  * After  apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go; texts are its own.
  */
 import { given } from "#base/given.ts";

@@ -1,11 +1,11 @@
 /**
- * Strategy Webhook: objects of one definition, converted by a server that the definition names.
+ * Strategy Webhook: converts objects of one definition by calls to a server that the definition names.
  *
- * Holds  objects that are in the wanted version already are never sent, and no call is made without one.
- *        What comes back is checked before anything of it is used (review.ts). A failure is a 500 of the
- *        requests that need this conversion, with upstream's text, and of nothing else.
- * Limits `batchObjectsMax` objects and about `batchBytesMax` bytes of them in one call, `batchesAtOnce`
- *        calls of one request at once; 30 s a call, as upstream; answers and calls in flight: caller.ts.
+ * Holds  objects that already have the wanted version are not sent, and no call is made without objects. The answer is
+ *        checked before it is used (review.ts). A failure is a 500 with upstream's text for the requests that need this
+ *        conversion; other requests are not affected.
+ * Limits `batchObjectsMax` objects and about `batchBytesMax` bytes per call; `batchesAtOnce` concurrent calls per
+ *        request; 30 s per call, as in upstream. For answers and calls in flight see caller.ts.
  */
 import { type AnyObject, parseApiVersion } from "#api/object.ts";
 import { type ApiError, failure } from "#api/status.ts";

@@ -1,9 +1,9 @@
 /**
- * A definition changes while a hundred clients write, read and watch: no answer is made under a definition
- * that had been replaced when the request was sent, or when a watch's event was delivered.
+ * A definition changes while a hundred clients write, read and watch. No answer may come from a definition that had
+ * already been replaced when the request was sent, or when a watch's event was delivered.
  *
- * Generation k of the definition knows the field `spec.g<k>` alone, and fills it with its number: every
- * answer tells under which generation it was made.
+ * Generation k of the definition has only the field `spec.g<k>`, with the default k: every answer shows the generation
+ * under which it was made.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,10 +1,10 @@
 /**
- * The end of a definition: its instances are deleted, then its finalizer goes. After
+ * Cleans up a definition that is being deleted: deletes its instances, then removes its finalizer. After
  * controller/finalizer/crd_finalizer.go.
  *
- * Holds  the finalizer goes when no instance is left. No instance comes after: creations are refused from
- *        the turn in which the mark of the deletion is applied (epoch.ts), and those on their way to the
- *        store by then are there before the status of the deletion is, which is written after the mark.
+ * Holds  the finalizer is removed when no instance is left, and none is created later. Creations are refused from the
+ *        turn in which the deletion mark is applied (epoch.ts). Creations that were on their way to the store by then
+ *        are stored before the deletion's status, which is written after the mark.
  */
 import { ApiError } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";

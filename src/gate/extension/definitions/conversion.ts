@@ -1,9 +1,9 @@
 /**
- * Objects between the versions of one definition.
+ * Converts objects between the versions of one definition.
  *
- * None      the same fields under another apiVersion: no wait, done where the object is read.
- * Webhook   somebody else converts: a `Converter` (../conversion/webhook-converter.ts). Reads and watches
- *           hold what it made while they use it (converted-objects.ts), writes hand it one object.
+ * None      the same fields under another apiVersion: synchronous, done where the object is read.
+ * Webhook   a webhook converts, through a `Converter` (../conversion/webhook-converter.ts). Reads and watches hold its
+ *           results while they use them (converted-objects.ts); writes give it one object.
  */
 import type { AnyObject } from "#api/object.ts";
 import { failure } from "#api/status.ts";

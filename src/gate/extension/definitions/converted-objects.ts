@@ -1,12 +1,12 @@
 /**
- * Objects that a converter has made, by the stored object (one revision) they were made of, for one
- * version of a definition: their bytes, and the parsed object once somebody needs it.
+ * Caches converted objects for one version of a definition, by the revision of the stored object: their bytes, and the
+ * parsed object once it is needed.
  *
- * Holds  1. an object is with the converter at most once at a time, however many ask for it;
- *        2. what a caller holds (`hold`) stays until it is released, whatever the budget;
- *        3. what was made is kept in the budget of the server (`MemoPool`), and goes with its definition.
- * Why not with the stored object's own memo: that may go between a conversion and its use, and cannot be
- * made again at once.
+ * Holds  1. An object is converted once for all concurrent requests. 2. An object that a caller holds (`hold`) stays
+ *        until it is released, regardless of the budget. 3. Converted objects are kept within the server's budget
+ *        (`MemoPool`), and removed with their definition.
+ * Why not in the stored object's own memo: the memo may be removed between a conversion and its use, and a conversion
+ * cannot be repeated synchronously.
  */
 import type { AnyObject } from "#api/object.ts";
 import { assert, must } from "#base/assert.ts";

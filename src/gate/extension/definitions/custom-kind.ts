@@ -4,7 +4,7 @@
  * write   coerce metadata -> prune -> drop nulls -> default -> (strategy: validate) -> stored version
  * read    stored bytes as they are when this epoch wrote them (epoch.ts); else the same steps without findings
  *
- * What costs memory (schemas, table columns, list blocks, shapes) is made on first use.
+ * Parts that cost memory (schemas, table columns, list blocks, shapes) are made on first use.
  */
 import type { AnyObject } from "#api/object.ts";
 import { apiVersionOf, parseApiVersion } from "#api/object.ts";

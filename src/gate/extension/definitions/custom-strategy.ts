@@ -1,5 +1,5 @@
 /**
- * How custom objects are prepared and judged, in the version of the request.
+ * Prepares and validates custom objects, in the version of the request.
  * After  registry/customresource/strategy.go, status_strategy.go, validator.go.
  */
 import { jsonEqual } from "#api/json/json-value.ts";
@@ -94,8 +94,8 @@ function prepareStatus(next: AnyObject, old: AnyObject): AnyObject {
 }
 
 /**
- * `part` status: only what is said of the status is judged: a specification that older rules let in does not
- * hold it back. `old` absent: the object is new.
+ * With `part` status only errors of the status count: a specification that older rules accepted does not block a status
+ * update. `old` absent: the object is new.
  */
 function judge(
   rules: CustomRules,

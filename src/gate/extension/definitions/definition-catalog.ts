@@ -1,11 +1,11 @@
 /**
  * The custom kinds of a server, made from the definitions in its store.
  *
- * Holds  1. an entry is replaced in the turn in which the definition's change is applied to the caches,
- *        before any watcher or writer hears of it (`OpenRegistry.follow`); 2. requests take their kind once,
- *        when they are routed; a write looks again when it goes to the store, and watches end (epoch.ts);
- *        3. a built-in group-version or stored resource is never served by a definition.
- * Cost   a change of one definition touches one entry; the rows of all are gathered once after it.
+ * Holds  1. An entry is replaced in the turn in which the definition's change is applied to the caches, before any
+ *        watcher or writer sees the change (`OpenRegistry.follow`). 2. Requests look up their kind once, when they are
+ *        routed. A write checks it again before it goes to the store, and watches end (epoch.ts). 3. A definition never
+ *        serves a built-in group-version or stored resource.
+ * Cost   a change of one definition changes one entry; the rows of all definitions are then collected once.
  */
 import type { GroupResource } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";

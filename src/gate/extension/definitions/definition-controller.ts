@@ -1,11 +1,11 @@
 /**
- * Keeps the status of definitions: names, conditions, and the end of those that are deleted. It runs in
- * the API server, as upstream's do, and writes as the server itself.
+ * Maintains the status of definitions: names, conditions, and the cleanup of deleted ones. It runs in the API server,
+ * as in upstream, and writes as the server itself.
  *
- * Holds  level-triggered: what is written depends on the stored definition and the names of its group, not
- *        on which change woke it; a settled definition is written no more.
- * Order  one definition at a time: names are given in the order in which they are asked for.
- * Fails  a refused write is logged and tried again after a second.
+ * Holds  level-triggered: a write depends on the stored definition and the names of its group, not on the change that
+ *        triggered the run. A settled definition is not written again.
+ * Order  one definition at a time: names are assigned in the order of the requests.
+ * Fails  a failed write is logged and tried again after a second.
  */
 import { jsonEqual } from "#api/json/json-value.ts";
 import type { AnyObject } from "#api/object.ts";

@@ -1,11 +1,11 @@
 /**
- * The time in which a definition's specification and names stay the same. What was made under one epoch
- * is never served under another.
+ * An epoch: the time in which a definition's specification and names stay the same. Results of one epoch are never
+ * served in another.
  *
- * Holds  1. no write made under an ended epoch goes to the store; 2. its watches end with it, in the turn
- *        in which the new definition is applied; 3. `isSettled(revision)` only for an object that was
- *        written under this epoch. A write that had gone to the store when its epoch ended may get a
- *        revision above the definition's: until all such writes are answered no object is settled.
+ * Holds  1. No write of an ended epoch goes to the store. 2. The watches of an epoch end with it, in the turn in which
+ *        the new definition is applied. 3. `isSettled(revision)` is true only for an object that was written in this
+ *        epoch. A write that was already sent to the store when its epoch ended may get a revision above the
+ *        definition's: no object is settled until all such writes are answered.
  */
 import { assert } from "#base/assert.ts";
 import { failure, forbidden } from "#api/status.ts";

@@ -1,14 +1,14 @@
 /**
- * Objects of one definition between the version that is stored and the one that is asked for.
+ * Converts objects of one definition between the stored version and the requested version.
  *
  * write   schema of the version that was sent (decode, default) -> converter -> schema of the stored version
  * read    stored bytes as they are when this epoch wrote them (epoch.ts); else the schema of the version
  *         they are in -> conversion -> schema of the version that is asked for
- * status  a new object is stored without the status that its creator sent, and without the defaults of a
- *         status: they are put in whenever it is read, as upstream does, until the first update stores them
+ * status  a new object is stored without the status that its creator sent, and without the defaults of a status: as in
+ *         upstream, they are filled in at each read, until the first update stores them
  *
- * Holds  an object of a webhook's conversion is never shown without it: `show` and `json` need `hold` first,
- *        and no object is shown that was converted for a definition that has changed meanwhile.
+ * Holds  an object that needs a webhook's conversion is never shown without it: `show` and `json` need `hold` first. An
+ *        object that was converted for an outdated definition is never shown.
  */
 import type { AnyObject, JsonObject } from "#api/object.ts";
 import { apiVersionOf, parseApiVersion } from "#api/object.ts";

@@ -1,5 +1,5 @@
 /**
- * Which names a definition gets: those it wants, as far as no other definition of its group has them.
+ * Decides which names a definition gets: the names that it requests, unless another definition of its group has them.
  * Pure. After  controller/status/naming_controller.go.
  */
 import type { CustomResourceDefinitionNames } from "#api/gen/types.ts";

@@ -1,6 +1,7 @@
 /**
- * A definition's schema as OpenAPI publishes it. Version 3 says all of it; version 2 leaves out what it has
- * no word for, as upstream (controller/openapi/v2/conversion.go, builder.go), so that older clients are not misled.
+ * Converts a definition's schema to the form that OpenAPI publishes. Version 3 has all of it. As in upstream
+ * (controller/openapi/v2/conversion.go, builder.go), version 2 leaves out what it cannot express, so that older clients
+ * are not misled.
  */
 import { dictionary } from "#base/own.ts";
 import { isJsonObject } from "#api/json/json-value.ts";

@@ -1,6 +1,6 @@
 /**
- * What a custom kind publishes in OpenAPI: its schema and that of its lists, for versions 2 and 3. Made
- * when a document that holds them is first asked for.
+ * The schemas that a custom kind publishes in OpenAPI, versions 2 and 3: its own and that of its lists. They are made
+ * at the first request for a document that contains them.
  */
 import type { JsonObject, JsonValue } from "#api/object.ts";
 import type { ResourceInfo } from "#api/schema/resource-info.ts";

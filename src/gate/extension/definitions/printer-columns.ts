@@ -1,6 +1,6 @@
 /**
- * Tables of custom resources: the name, then what additionalPrinterColumns lead to. Without any, the age.
- * After  tableconvertor.go: a path that does not parse leaves the name alone.
+ * Tables of custom resources: the name, then the columns of additionalPrinterColumns. Without any, the age.
+ * After  tableconvertor.go: if a path does not parse, only the name is shown.
  */
 import { JsonPathError, type JsonPath } from "#api/json-path/json-path.ts";
 import { ColumnPaths, RowValues } from "#api/json-path/row-values.ts";

@@ -1,6 +1,6 @@
 /**
- * One definition as it is served now: its rows for discovery, and its kinds, made when first asked for.
- * Keeps no object: a definition that nobody uses costs its rows.
+ * One definition as it is served now: its rows for discovery, and its kinds, made on first use. It keeps no object: an
+ * unused definition costs only its rows.
  */
 import type { CustomResourceDefinitionNames } from "#api/gen/types.ts";
 import type { ResourceInfo, SubresourceInfo, Verb } from "#api/schema/resource-info.ts";
@@ -140,8 +140,8 @@ export class ServedDefinition {
 }
 
 /**
- * Returns whether the conversion webhook's bundle was invalid when the definition was to be established. Its objects
- * could not be converted.
+ * Whether the conversion webhook's CA bundle was invalid when the definition was to be established. Its objects could
+ * not be converted.
  */
 function hasBadBundle(definition: Definition): boolean {
   return findCondition(definition, "Established")?.reason === "InvalidCABundle";

@@ -1,7 +1,7 @@
 /**
- * Questions about one policy or the conditions of a webhook as data, and their answers.
+ * Data types for evaluation tasks of one policy or of a webhook's conditions, and for their results.
  *
- * Policies, conditions and what they see are JSON texts, as in `tasks.ts`.
+ * Policies, conditions and their input are JSON texts, as in `tasks.ts`.
  */
 import type { AccessCheck, AccessDecision } from "#cel/libraries/authorizer-library.ts";
 import type { MatchResult } from "../policies/match-conditions.ts";

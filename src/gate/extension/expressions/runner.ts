@@ -1,9 +1,9 @@
 /**
- * Expressions run at once while that is short, else on another thread (docs/adr/0026).
+ * Runs short expressions at once, and long ones on another thread (docs/adr/0026).
  *
- * Holds  no call holds the loop for longer than `effortMax` units of effort take: beyond them its work is dropped and
- *        done again by the thread, without such a limit. Expressions change nothing, so nobody sees the first try.
- * Limits those of the thread: 429 when too many tasks wait for it, 504 when one takes longer than it may.
+ * Holds  no call holds the event loop for more than `effortMax` units of effort. Above that its work is dropped and
+ *        repeated by the thread, without this limit. Expressions have no side effects, so the first try is not visible.
+ * Limits those of the thread: 429 when too many tasks wait for it, 504 when a task exceeds its time limit.
  */
 import { EffortExceeded, withEffort } from "#cel/effort.ts";
 import { failure, tooManyRequests } from "#api/status.ts";

@@ -1,7 +1,8 @@
 /**
- * Work on expressions as data: what a thread is given, and what it answers.
+ * Data types for work on expressions: the tasks for a thread, and its results.
  *
- * Objects and schemas are JSON texts with all digits of their integers: a text is copied faster than a structure.
+ * Objects and schemas are JSON texts with all digits of their integers: copying a text is faster than copying a
+ * structure.
  */
 import type { GroupResource } from "#api/object.ts";
 import type { FieldError } from "#api/status.ts";

@@ -1,6 +1,6 @@
 /**
- * Objects that hold expressions - definitions and policies - when they are written: their strategies also look at
- * the expressions, and look at large objects on another thread.
+ * Checks the expressions of definitions and policies when these are written: extends their strategies, and checks large
+ * objects on another thread.
  */
 import { patternSteps } from "#base/pattern-steps.ts";
 import type { AnyObject, GroupResource } from "#api/object.ts";

@@ -1,12 +1,12 @@
 /**
- * Which webhooks or policies cover a request by their rules, and as which version of its resource.
+ * Finds the webhooks or policies whose rules cover a request, and the version of its resource that each wants.
  *
- * In     entries in the order in which they are asked; the resources that are served now.
- * Holds  `candidates(request)` is every entry one of whose rules covers the request, in order. With
- *        matchPolicy Equivalent a rule also covers the other versions of the same stored resource; the
- *        candidate then says in which version the entry wants the object.
- * Cost   one look-up per request, whatever the number of entries: what rules say of (resource,
- *        subresource, operation, scope) is computed once. `coversMax` answers are kept, then none.
+ * In     entries in their calling order; the currently served resources.
+ * Holds  `candidates(request)` has every entry with a rule that covers the request, in order. With matchPolicy
+ *        Equivalent a rule also covers the other versions of the same stored resource. The candidate then has the
+ *        version in which the entry wants the object.
+ * Cost   one look-up per request, for any number of entries: the result for (resource, subresource, operation, scope)
+ *        is computed once. `coversMax` results are kept; further ones are not.
  * Absent selectors and conditions, which depend on the object (selectors.ts, conditions.ts).
  */
 import type { AdmissionRequest } from "#admission/admission.ts";

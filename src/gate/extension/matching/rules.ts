@@ -1,8 +1,8 @@
 /**
- * Whether a resource rule of a webhook or of an admission policy covers a request.
+ * Checks whether a resource rule of a webhook or of an admission policy covers a request.
  *
- * Holds  as upstream's rules.Matcher: scope, operation, group, version, and resource with subresource
- *        (`pods`, `pods/status`, `pods/*`, `*` for no subresource, `*` + `/*` for all) must hold.
+ * Holds  as in upstream's rules.Matcher: scope, operation, group, version, and resource with subresource (`pods`,
+ *        `pods/status`, `pods/*`, `*` for no subresource, `*` + `/*` for all) must match.
  */
 import type { AdmissionRequest } from "#admission/admission.ts";
 import type { GroupVersion } from "#api/object.ts";

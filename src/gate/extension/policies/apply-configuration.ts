@@ -1,8 +1,8 @@
 /**
- * ApplyConfiguration of a mutating policy: the fields that an expression gave are merged into the object, as
- * server-side apply merges; nobody owns them.
+ * ApplyConfiguration of a mutating policy: merges the fields of an expression into the object as in server-side apply,
+ * but without an owner.
  *
- * Holds  an atomic list, map or struct is never written: what the expression does not repeat would be lost.
+ * Holds  an atomic list, map or struct is never written: parts that the expression does not repeat would be lost.
  * Texts as upstream's pkg/admission/plugin/policy/mutating/patch/smd.go.
  */
 import { checkValue } from "#api/apply/check.ts";

@@ -1,7 +1,8 @@
 /**
  * Compiles the expressions of one policy or webhook, with the variables that admission expressions have.
  *
- * Holds  an expression names only the variables declared before it; one that does not compile keeps its error.
+ * Holds  an expression can use only the variables declared before it. An expression that does not compile keeps its
+ *        error.
  * Source: k8s.io/apiserver pkg/admission/plugin/cel (compile.go, composition.go), 1.36.
  */
 import { Environment } from "#cel/environment.ts";

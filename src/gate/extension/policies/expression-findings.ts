@@ -1,7 +1,7 @@
 /**
- * What is wrong with the expressions of a policy or a webhook that is written: findings beside those of the api room.
+ * Finds errors in the expressions of a policy or a webhook at its write, in addition to the findings of the api room.
  *
- * Holds  stored matchConditions that an update leaves as they are are not judged again.
+ * Holds  stored matchConditions that an update does not change are not checked again.
  * Texts and fields as upstream's pkg/apis/admissionregistration/validation.
  */
 import { jsonEqual } from "#api/json/json-value.ts";

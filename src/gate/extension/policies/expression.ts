@@ -1,8 +1,8 @@
 /**
- * One expression of a policy: compiled once, evaluated with a budget of cost that several share.
+ * One expression of a policy: compiled once, evaluated with a cost budget that several expressions share.
  *
- * Holds  an expression that did not compile answers its error to every evaluation; one that runs out of
- *        the shared budget ends the whole list (`OutOfBudget`).
+ * Holds  an expression that did not compile returns its error at every evaluation. An expression that exhausts the
+ *        shared budget ends the whole list (`OutOfBudget`).
  * Texts as upstream's k8s.io/apiserver pkg/admission/plugin/cel (Evaluate).
  */
 

@@ -1,7 +1,7 @@
 /**
  * The types of served kinds for expressions: published OpenAPI schemas, version 3, with references resolved.
  *
- * Holds  a definition that refers to itself is an object without fields there, as upstream.
+ * Holds  as in upstream, a self-reference of a definition becomes an object without fields.
  * Source: k8s.io/apiserver pkg/cel/openapi/resolver (PopulateRefs), pkg/cel/openapi/extensions.go, 1.36.
  */
 import { isJsonObject } from "#api/json/json-value.ts";

@@ -1,5 +1,5 @@
 /**
- * What the expression of a mutation makes, as data: the fields of an ApplyConfiguration, or a JSON patch.
+ * The result of a mutation's expression as data: the fields of an ApplyConfiguration, or a JSON patch.
  *
  * Texts as upstream's pkg/admission/plugin/policy/mutating/patch.
  */

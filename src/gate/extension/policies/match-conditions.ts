@@ -1,7 +1,8 @@
 /**
- * matchConditions: every one must be true for a policy or a webhook to be asked about a request.
+ * matchConditions: a policy or a webhook is called for a request only if all of its conditions are true.
  *
- * Holds  a condition that is false wins over one that fails; only then failurePolicy decides.
+ * Holds  if any condition is false, failed conditions do not matter. Otherwise failurePolicy decides about a failed
+ *        condition.
  */
 import { aggregateText } from "#api/validation/aggregate.ts";
 import { limits } from "./limits.ts";

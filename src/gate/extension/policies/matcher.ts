@@ -1,9 +1,9 @@
 /**
- * matchConstraints of a policy and matchResources of a binding: which requests they are about, and in which
- * version they want the object.
+ * matchConstraints of a policy and matchResources of a binding: decides which requests they cover, and in which version
+ * they want the object.
  *
- * Holds  a rule with resourceNames covers those names only; an exclusion wins over every rule; a selector that
- *        cannot be evaluated is an error only where the rules cover the request.
+ * Holds  a rule with resourceNames covers only those names. An exclusion has precedence over every rule. A selector
+ *        that cannot be evaluated is an error only where the rules cover the request.
  */
 import type { AdmissionRequest } from "#admission/admission.ts";
 import type { Lister } from "#api/lister.ts";

@@ -1,10 +1,10 @@
 /**
- * The plugin MutatingAdmissionPolicy: every policy with a binding may change the writes it is about, in order of
- * names; its mutations in their order.
+ * The plugin MutatingAdmissionPolicy: every policy with a binding may change the writes that it covers, in the order of
+ * policy names. The mutations of a policy run in their order.
  *
- * Holds  an error refuses the write when failurePolicy is Fail, and changes nothing when it is Ignore; a policy that
- *        says IfNeeded runs once more when a policy (itself included), a webhook or another plugin changed the object in
- *        the first pass, never more often.
+ * Holds  an error refuses the write when failurePolicy is Fail, and changes nothing when it is Ignore. A policy with
+ *        reinvocationPolicy IfNeeded runs once more, never more often, when a policy (itself included), a webhook or
+ *        another plugin changed the object in the first pass.
  * Texts as upstream's pkg/admission/plugin/policy/{generic,mutating}.
  */
 import type { AdmissionPlugin, AdmissionRequest } from "#admission/admission.ts";

@@ -1,7 +1,7 @@
 /**
- * One mutation of a policy: what its expression made is applied to the object.
+ * One mutation of a policy: applies the result of its expression to the object.
  *
- * Holds  a failed `test` leaves the object as it is; the result is decoded and defaulted like a client's.
+ * Holds  a failed `test` leaves the object unchanged. The result is decoded and defaulted like a client's object.
  * Texts as upstream's pkg/admission/plugin/policy/mutating/patch.
  */
 import { parseExactJson } from "#base/exact-json.ts";

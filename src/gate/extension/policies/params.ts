@@ -1,7 +1,7 @@
 /**
- * The parameter objects of a binding: by name or by selector, of any served kind.
+ * Finds the parameter objects of a binding: by name or by selector, of any served kind.
  *
- * Waits  where a webhook converts the objects to the version of the paramKind.
+ * Waits  for a webhook that converts the objects to the version of the paramKind.
  * Holds  a policy without paramKind, or a binding without paramRef, is evaluated once, with null.
  * Texts as upstream's `CollectParams`.
  */

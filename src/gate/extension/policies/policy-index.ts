@@ -1,9 +1,9 @@
 /**
- * The policies of one type that have a binding, compiled, found by the request they are about.
+ * An index of the compiled policies of one type that have a binding, by the requests that they cover.
  *
- * Holds  the index is that of the caches at the moment it is asked: a write that was answered is in force.
- * Cost   nothing while no policy, binding or served resource changed; one look-up for all policies that do not
- *        cover the request. A policy is compiled when it first covers one, and again when it changed.
+ * Holds  the index always reflects the current caches: a policy is in force as soon as its write has been answered.
+ * Cost   no rebuild while no policy, binding or served resource changes; one look-up for all policies that do not cover
+ *        the request. A policy is compiled when it first covers a request, and again after a change.
  */
 import type { AdmissionRequest } from "#admission/admission.ts";
 import type { Lister } from "#api/lister.ts";

@@ -1,8 +1,9 @@
 /**
- * Evaluations of policies about one request: here while they are short, else on a thread; between them the loop
- * serves others.
+ * Evaluates policies for one request: short evaluations here, long ones on a thread. Between evaluations the event loop
+ * serves other requests.
  *
- * Holds  a thread's answer is that of the first try: it knows what `authorizer` says, or asks for it.
+ * Holds  a thread gives the same result as the first try: it has the recorded answers of `authorizer`, or asks for
+ *        them.
  */
 import { failure } from "#api/status.ts";
 import type { Clock } from "#platform/clock.ts";

@@ -1,10 +1,10 @@
 /**
- * The kinds that an API server serves, as it publishes them: for a type check outside of it.
+ * Reads the published kinds of an API server, for a type check outside the server.
  *
  * In     aggregated discovery, and the OpenAPI documents of the group versions that a policy names.
- * Holds  what is published is read as it is: a kind whose schema is absent, broken or too large is not checked.
- * Limits documents are the reader's to bound; of them only the types of `typesMax` kinds are kept, by the documents'
- *        hashes, so a changed document is read again.
+ * Holds  a kind whose published schema is absent, broken or too large is not checked.
+ * Limits the reader bounds the documents. Only the types of `typesMax` kinds are kept, by the documents' hashes: a
+ *        changed document is read again.
  * Source: k8s.io/apiserver pkg/cel/openapi/resolver (ClientDiscoveryResolver), 1.36.
  */
 import { isJsonObject } from "#api/json/json-value.ts";

@@ -1,8 +1,9 @@
 /**
- * What `authorizer` answers in one request; every check is made once, and is known to a thread afterwards.
+ * Records the answers of `authorizer` in one request. Every check is made once, and its answer is available to a thread
+ * afterwards.
  *
- * Holds  it answers for the user of the request, or for a service account the expression names. An evaluation
- *        never waits: what a webhook must be asked ends it with AccessPending, and it starts anew with the answer.
+ * Holds  it answers for the user of the request, or for a service account that the expression names. An evaluation
+ *        never waits: a check that needs a webhook ends it with AccessPending, and it starts again with the answer.
  */
 import type { AdmissionRequest } from "#admission/admission.ts";
 import type { Authorizer, Decision, Soon } from "#auth/auth.ts";

@@ -1,8 +1,8 @@
 /**
- * Which mutating policies run again in the second mutating pass of a write.
+ * Decides which mutating policies run again in the second mutating pass of a write.
  *
  * Holds  only those with reinvocationPolicy IfNeeded that ran in a pass that changed the object, or before a later
- *        change. Upstream counts a policy's own change, too, unlike that of a webhook.
+ *        change. As in upstream, a policy's own change counts, unlike that of a webhook.
  */
 import { jsonEqual } from "#api/json/json-value.ts";
 import type { AnyObject } from "#api/object.ts";

@@ -1,10 +1,10 @@
 /**
- * What is wrong with the expressions of a ValidatingAdmissionPolicy for the kinds it is about: the warnings of
- * `status.typeChecking`. They change no answer of the policy.
+ * Finds type errors in the expressions of a ValidatingAdmissionPolicy for the kinds that it covers: the warnings of
+ * `status.typeChecking`. They do not affect the policy's decisions.
  *
- * In     a stored policy; the kinds and schemas that are served now.
- * Holds  only rules without wildcards are looked at, resources only, and `kindsMax` kinds.
- * Limits a step (one expression for one kind) is one compilation: the caller gives turns between steps.
+ * In     a stored policy; the currently served kinds and schemas.
+ * Holds  only rules without wildcards are checked, only resources (no subresources), and at most `kindsMax` kinds.
+ * Limits a step (one expression for one kind) is one compilation: the caller yields the event loop between steps.
  * Differs kinds of aggregated servers have no schema here and are not checked: upstream reads them.
  * Source: k8s.io/apiserver pkg/admission/plugin/policy/validating/typechecking.go, 1.36.
  */

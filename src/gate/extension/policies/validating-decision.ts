@@ -1,8 +1,8 @@
 /**
- * What one ValidatingAdmissionPolicy says of one request with one parameter object: a decision for each
+ * Evaluates one ValidatingAdmissionPolicy for one request with one parameter object: gives a decision for each
  * validation, and audit annotations.
  *
- * Holds  an error admits or denies as failurePolicy says; running out of budget is one error for all.
+ * Holds  an error admits or denies according to failurePolicy. An exhausted budget is one error for all validations.
  * Texts and order as upstream's pkg/admission/plugin/policy/validating/validator.go.
  */
 import { limits } from "./limits.ts";

@@ -1,10 +1,10 @@
 /**
- * The plugin ValidatingAdmissionPolicy: every policy with a binding judges the writes it is about.
+ * The plugin ValidatingAdmissionPolicy: every policy with a binding checks the writes that it covers.
  *
- * Holds  a denial of any policy refuses the write; the first one in order of names is the answer. Objects that
- *        configure admission by policies, and reviews, are never judged.
- * Cost   one look-up for all policies that do not cover the request; objects are converted and variables made
- *        only when a policy has something to evaluate.
+ * Holds  a denial of any policy refuses the write; the answer is the first denial in the order of names. Objects that
+ *        configure admission by policies, and reviews, are never checked.
+ * Cost   one look-up for all policies that do not cover the request; objects are converted and variables are made only
+ *        when a policy has expressions to evaluate.
  * Texts as upstream's pkg/admission/plugin/policy/validating/dispatcher.go.
  */
 import type { AdmissionPlugin, AdmissionRequest } from "#admission/admission.ts";

@@ -1,7 +1,8 @@
 /**
  * The variables of one request for expressions, in the version that a policy wants.
  *
- * Cost   objects are converted once per version; what expressions read of them is converted when they read it.
+ * Cost   objects are converted once per version; their fields become expression values only when an expression reads
+ *        them.
  */
 import type { AdmissionRequest } from "#admission/admission.ts";
 import type { Lister } from "#api/lister.ts";

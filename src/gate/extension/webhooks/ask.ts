@@ -1,5 +1,5 @@
 /**
- * One webhook asked about one request, and what follows from its answer or failure.
+ * Calls one webhook for one request, and derives the outcome from its answer or failure.
  *
  *   allowed                        its verdict
  *   refused                        the webhook's own status

@@ -1,16 +1,16 @@
 /**
  * One call to a webhook: over TLS (HTTP/2 where it speaks that), by URL or through the endpoints of a Service.
  *
- * Holds  a request goes only to the host that the configuration names; redirects are not followed, no proxy
- *        of the environment is used, and no credential is sent but those of the operator's kubeconfig. The
- *        certificate must be valid for the URL's host or for `<service>.<namespace>.svc`.
- *        Addresses that a URL names are not judged, as upstream: a user with the right to write webhook
- *        configurations can have every object sent to them anyway. Of a Service see service-target.ts.
- * Limits the webhook's timeout, over all of waiting, connecting and reading; `answerBytesMax`; calls in
- *        flight (seats.ts); heads and idle connections are the transport's.
- * Retry  once, when the server closed a kept connection just as the question was sent: webhooks must be
- *        idempotent. After 429 or 5xx with a Retry-After in seconds up to `retriesMax` times, after that
- *        time, as client-go. Nothing else is tried again. The webhook's timeout bounds all of it.
+ * Holds  a request goes only to the host that the configuration names; redirects are not followed, no proxy of the
+ *        environment is used, and no credential is sent but those of the operator's kubeconfig. The certificate must be
+ *        valid for the URL's host or for `<service>.<namespace>.svc`. As in upstream, the addresses of a URL are not
+ *        restricted: a user with the right to write webhook configurations can have every object sent to them anyway.
+ *        For Services see service-target.ts.
+ * Limits the webhook's timeout, for waiting, connecting and reading together; `answerBytesMax`; calls in flight
+ *        (seats.ts). The transport limits heads and idle connections.
+ * Retry  once, when the server closed a kept connection just as the question was sent: webhooks must be idempotent.
+ *        After 429 or 5xx with a Retry-After in seconds up to `retriesMax` times, after that time, as client-go. There
+ *        are no other retries. The webhook's timeout bounds all attempts together.
  */
 import { dialText } from "#apiserver/kubelet/dial-text.ts";
 import { cleanPath, escapedPath } from "#apiserver/kubelet/proxy-path.ts";
@@ -183,8 +183,8 @@ function placeOf(target: HookTarget, timeoutMs: number): Place {
 }
 
 /**
- * As client-go asks: Go's path.Join of "/" and the path, which has no empty, `.` or `..` segment and no slash at its
- * end, escaped anew.
+ * Returns the path as client-go sends it: Go's path.Join of "/" and the path, escaped again. The result has no empty,
+ * `.` or `..` segment and no trailing slash.
  */
 function joinedPath(path: string): string {
   const clean = cleanPath(`/${path}`);

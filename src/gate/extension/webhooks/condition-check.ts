@@ -1,7 +1,7 @@
 /**
- * matchConditions of a webhook configuration are compiled when it is written: what does not compile is
- * refused, and so is any condition on a server without an evaluator, because a condition that is ignored
- * would call a webhook for what it must not see.
+ * Compiles the matchConditions of a webhook configuration when it is written. Conditions that do not compile are
+ * refused. A server without an evaluator refuses all conditions: if it ignored one, it would call a webhook for
+ * requests that the webhook must not see.
  */
 import type { AdmissionPlugin, AdmissionRequest } from "#admission/admission.ts";
 import { failure, type FieldError, invalid } from "#api/status.ts";

@@ -1,8 +1,8 @@
 /**
- * Which user of the operator's kubeconfig a webhook is shown: by its host and port, then by wildcards of
- * its domains, then the same without port 443, then `*`, then the user of the current context.
+ * Selects the user of the operator's kubeconfig whose credentials a webhook gets: by its host and port, then by
+ * wildcards of its domains, then the same without port 443, then `*`, then the user of the current context.
  *
- * Why this is safe: users are found by what the operator named them, never by what a webhook answers.
+ * Why this is safe: users are found by the names that the operator gave them, never by an answer of a webhook.
  */
 import type { Credentials } from "./trusts.ts";
 

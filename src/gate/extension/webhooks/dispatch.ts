@@ -32,8 +32,8 @@ export function candidatesOf(
 }
 
 /**
- * Returns whether selectors and conditions match, too: synchronously if there are no conditions. @throws ApiError 404
- * for an unknown namespace, 403 for a failed condition.
+ * Whether selectors and conditions match, too. The result is synchronous when there are no conditions. @throws ApiError
+ * 404 for an unknown namespace, 403 for a failed condition.
  */
 export function isCalled(
   { lookup }: WebhookDeps,

@@ -1,8 +1,8 @@
 /**
- * Webhook configurations, compiled: one list of hooks per type, sorted by the name of the configuration.
+ * Compiles webhook configurations: one list of hooks per type, sorted by the name of the configuration.
  *
- * Holds  the list is made anew when a configuration changed, never changed in place; a request works with
- *        one list from its first hook to its last.
+ * Holds  a change of a configuration makes a new list; a list is never changed in place. A request uses one list from
+ *        its first hook to its last.
  */
 import type { Lister } from "#api/lister.ts";
 import type { AnyObject } from "#api/object.ts";

@@ -2,9 +2,9 @@
  * MutatingAdmissionWebhook: the webhooks that a request concerns, one after the other, each of which sees
  * what those before it changed.
  *
- * Holds  an object that a patch made is decoded and defaulted like one of a client, and validated later.
- *        In the second pass (admission/reinvocation.ts) a webhook is asked again only if its policy is
- *        IfNeeded, it was asked in the first, and the object changed after it was asked.
+ * Holds  a patched object is decoded and defaulted like a client's, and validated later. In the second pass
+ *        (admission/reinvocation.ts) a webhook is called again only if its policy is IfNeeded, it was called in the
+ *        first pass, and the object changed after that call.
  */
 import type { AdmissionPlugin, AdmissionRequest } from "#admission/admission.ts";
 import { jsonEqual } from "#api/json/json-value.ts";

@@ -1,6 +1,6 @@
 /**
- * The objects of a request in the version a webhook wants, and back: the room above works with objects in
- * their stored version.
+ * Converts the objects of a request to the version that a webhook wants, and back: the room above uses objects in their
+ * stored version.
  *
  *   the resource itself, status ...    converted between versions of the kind
  *   scale                              a Scale is made from the object, and written back to it: of a custom

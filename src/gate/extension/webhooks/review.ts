@@ -1,8 +1,8 @@
 /**
- * AdmissionReview: what a webhook is asked, as bytes.
+ * AdmissionReview: encodes the request to a webhook.
  *
- * Holds  the objects of a request are turned into JSON once per version, whatever the number of webhooks
- *        that are asked about that version; only the uid differs between two questions.
+ * Holds  the objects of a request are encoded as JSON once per version, for any number of webhooks with that version.
+ *        Only the uid differs between two reviews.
  */
 import type { AdmissionRequest } from "#admission/admission.ts";
 import { type AnyObject, apiVersionOf } from "#api/object.ts";

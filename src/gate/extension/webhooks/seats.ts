@@ -1,8 +1,8 @@
 /**
- * Calls in flight per webhook, so that a slow one holds its own requests only.
+ * Limits the calls in flight per webhook, so that a slow webhook delays only its own requests.
  *
- * Limits `callsMax` calls at once to one webhook, and `waitingMax` that wait for one of them to end, in
- *        order, no longer than their own timeout. Beyond it: a failed call, and failurePolicy decides.
+ * Limits `callsMax` concurrent calls to one webhook. `waitingMax` more wait in order for one of them to end, no longer
+ *        than their own timeout. Above that a call fails, and failurePolicy decides.
  */
 import { CallError } from "./call-error.ts";
 

@@ -1,8 +1,8 @@
 /**
- * Connections to webhooks, one pool per set of trusted authorities and credentials, and in it per server.
+ * Keeps the connections to webhooks: one pool per set of trusted authorities and credentials, divided by server.
  *
- * Limits `trustsMax` pools (upstream's 200); beyond it the one that was used longest ago is closed: its
- *        requests under way finish.
+ * Limits `trustsMax` pools (upstream's 200); above that the least recently used pool is closed, and its running
+ *        requests finish.
  */
 import type { HostsTransport } from "#platform/byte-transport.ts";
 

@@ -1,8 +1,8 @@
 /**
- * ValidatingAdmissionWebhook: all webhooks that a request concerns, asked at once (64 of them).
+ * ValidatingAdmissionWebhook: calls all webhooks that match a request concurrently (64 at a time).
  *
- * Holds  the request is answered when the last of them has answered, by the first refusal to come, as
- *        upstream; none of them changes it.
+ * Holds  the request is answered after the last webhook has answered. As in upstream, the first refusal to arrive is
+ *        the answer. Validating webhooks cannot change the request.
  */
 import type { AdmissionPlugin, AdmissionRequest } from "#admission/admission.ts";
 import { askWebhook, timedOut } from "./ask.ts";

@@ -1,8 +1,8 @@
 /**
- * What a webhook answered, read and checked before anything of it is believed.
+ * Reads and checks a webhook's answer before it is used.
  *
- * Holds  a verdict answers the question that was asked: uid and, in v1, apiVersion and kind are checked.
- *        Texts as upstream's VerifyAdmissionResponse.
+ * Holds  a verdict must belong to the request that was sent: uid and, in v1, apiVersion and kind are checked. Texts as
+ *        upstream's VerifyAdmissionResponse.
  */
 import { isJsonObject } from "#api/json/json-value.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";

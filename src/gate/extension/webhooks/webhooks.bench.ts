@@ -1,6 +1,6 @@
 /**
- * What webhooks cost a request: those that do not match, and one that does, without its round trip. CPU, and
- * the least of several runs: other work on the machine does not count.
+ * Measures the cost of webhooks per request: of those that do not match, and of one that does, without its round trip.
+ * It measures CPU time and takes the minimum of several runs, so that other work on the machine does not count.
  */
 import { createAdmission } from "#admission/chain.ts";
 import { FakeLookup, fakeRequest } from "#admission/testing.ts";

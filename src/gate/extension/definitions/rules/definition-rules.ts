@@ -1,9 +1,10 @@
 /**
- * Rules of a definition when it is written: they compile, they cannot cost too much, defaults obey them.
+ * Checks the rules of a definition at its write: they must compile, their cost must be bounded, and defaults must obey
+ * them.
  *
- * In      a definition whose other findings are known: where those make types unsure, rules are not compiled.
- * Bounds  `expressionsMax` characters of expressions in one definition; compiling them is the most that a
- *         write of a definition may cost. The largest published definitions have some 30,000.
+ * In      a definition whose other findings are known. Where these make types uncertain, rules are not compiled.
+ * Bounds  `expressionsMax` characters of expressions in one definition, which bounds the most expensive part of the
+ *         write: their compilation. The largest published definitions have about 30,000.
  * After   apiextensions-apiserver pkg/apis/apiextensions/validation (validation.go, cel_validation.go),
  *         pkg/apiserver/schema/defaulting/validation.go.
  * Differs findings of rules come after all others; upstream has them version by version.

@@ -1,7 +1,7 @@
 /**
- * Rules against one object.
+ * Evaluates the rules against one object.
  *
- * Order   the rules of a level, then `allOf`, then what is below.
+ * Order   the rules of a level, then `allOf`, then the levels below.
  * Bounds  `objectCostMax` units for all rules of an object, `callCostMax` for one evaluation: at either
  *         limit the walk ends with a finding.
  * Holds   a finding about a value that did not change is a warning, unless its rule looks at the old value.

@@ -1,5 +1,5 @@
 /**
- * What rules may cost at most, from the sizes that a schema allows, and how often they run.
+ * Estimates the maximum cost of rules from the sizes that a schema allows, and from the number of evaluations.
  *
  * Limits  `ruleCostMax` for a rule, `definitionCostMax` for all rules of a version's schema.
  * After   apiextensions-apiserver pkg/apis/apiextensions/validation/cel_validation.go.
