@@ -1,6 +1,6 @@
 /**
- * MutatingAdmissionWebhook: the webhooks that a request concerns, one after the other, each of which sees
- * what those before it changed.
+ * MutatingAdmissionWebhook: calls the webhooks that match a request one after the other. Each sees the changes of the
+ * previous ones.
  *
  * Holds  a patched object is decoded and defaulted like a client's, and validated later. In the second pass
  *        (admission/reinvocation.ts) a webhook is called again only if its policy is IfNeeded, it was called in the
