@@ -1,7 +1,7 @@
 /**
- * Quantities as numbers: CPU in thousandths, everything else in whole units, rounded up as upstream.
+ * Converts quantities to numbers: CPU in thousandths, all others in whole units, rounded up as in upstream.
  *
- * Cost   a look-up for texts seen before; clusters use few different ones. Bounds: `textsMax`.
+ * Cost   one look-up for a known text; clusters use few different texts. Bounds: `textsMax`.
  * Why    bigint quantities are exact and ten times slower; 2^53 bytes are eight pebibytes per node.
  */
 import { milliValue, parseQuantity, value } from "#api/values/quantity.ts";

@@ -1,10 +1,9 @@
 /**
- * Carries out decisions: what plugins must do before the bind, then POST pods/binding, many at once. It
- * makes the outcome known to cache and queue: bound Pods leave the queue, others are forgotten and
- * tried again after backoff.
+ * Carries out decisions: runs the plugins' steps before the bind, then POST pods/binding, many concurrently. It reports
+ * the outcome to cache and queue: bound Pods leave the queue, others are forgotten and tried again after backoff.
  *
- * Bounds a Pod that waits for its volumes, up to ten minutes, takes none of the binds in flight, so that
- *        a provisioner that is down holds up its own Pods only; `preparing` is at most `preparingMax`.
+ * Bounds a Pod that waits for its volumes (up to ten minutes) does not count as a bind in flight, so a provisioner that
+ *        is down delays only its own Pods. `preparing` is at most `preparingMax`.
  */
 import { ApiError } from "#api/status.ts";
 import { assert } from "#base/assert.ts";
@@ -100,8 +99,8 @@ export class Binder {
   }
 
   /**
-   * Pods of one group: none is bound before all have what their binds need. When one fails, is deleted or the time
-   * is over, all are forgotten and tried again. Each must be assumed.
+   * Binds the Pods of one group. None is bound before the preparations of all are complete. When one fails or is
+   * deleted, or when the time is over, all are forgotten and tried again. Each Pod must be assumed.
    */
   bindTogether(orders: readonly BindOrder[], timeoutMs: number): void {
     if (orders.every(({ reservations }) => reservations.length === 0)) {

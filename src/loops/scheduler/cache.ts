@@ -1,5 +1,5 @@
 /**
- * What the scheduler believes of nodes and placed Pods: the server's state plus what was assumed.
+ * The scheduler's view of nodes and placed Pods: the server's state plus the assumed Pods.
  *
  *   assume ──► assumed ──(informer shows it bound: confirm)──► placed ──(informer: gone)──► removed
  *                └──(bind failed: forget)──► removed
@@ -7,7 +7,7 @@
  * Holds  an assumed Pod is later confirmed, forgotten or removed; a Pod counts once, on one node;
  *        all sums (node columns, selection counts, placed terms, ports) equal those over placed Pods.
  * Cost   adding or removing a Pod is O(its labels and terms), never O(all Pods).
- * A cycle is synchronous, so this is its snapshot: nothing changes between its first and last line.
+ * A cycle is synchronous, so the cache itself is its snapshot: it does not change during a cycle.
  */
 import type { Node } from "#api/gen/types.ts";
 import { assert } from "#base/assert.ts";

@@ -48,8 +48,8 @@ export interface VolumeWrites {
   shownClaim(namespace: string, name: string): PersistentVolumeClaim | undefined;
   csiNode(name: string): CSINode | undefined;
   /**
-   * Resolves when `isDone`, asked after each change of volumes or claims, is true; rejects as it throws, and
-   * after `timeoutMs`.
+   * Resolves when `isDone` returns true; it is called after each change of volumes or claims. Rejects when `isDone`
+   * throws, and after `timeoutMs`.
    */
   until(isDone: () => boolean, timeoutMs: number, signal: AbortSignal): Promise<void>;
 }

@@ -1,10 +1,10 @@
 /**
- * Writes what became of unschedulable Pods into their status: PodScheduled=False with the reason,
- * and the nominated node.
+ * Writes the outcome for unschedulable Pods into their status: PodScheduled=False with the reason, and the nominated
+ * node.
  *
- * Holds  per Pod only the newest wish waits, and one request is under way; nothing is written that the
- *        object already says. Best effort: a lost write is made again by the Pod's next try.
- * Bounds `inFlightMax` requests; waiting wishes are at most one per unbound Pod.
+ * Holds  per Pod only the newest update waits, and one request is under way. An update that the object already contains
+ *        is not written. Best effort: the Pod's next try repeats a lost write.
+ * Bounds `inFlightMax` requests; at most one waiting update per unbound Pod.
  */
 import type { Pod, PodCondition } from "#api/gen/types.ts";
 import { formatTime } from "#api/values/time.ts";

@@ -1,11 +1,11 @@
 /**
- * How many Pods of a selection are on each node, updated as Pods are added and removed.
+ * Counts the Pods of each selection on each node, updated as Pods are added and removed.
  *
- * This is what makes topology spread and affinity cheap: a decision reads sums, it never walks Pods.
- * Holds  for every known selection s and slot n: at(s).perSlot[n] = Pods counted on n that s takes.
- * Cost   adding or removing a Pod: one look-up per label, and one match per selection found by it.
- *        A selection not known yet: one pass over all Pods. Bounds: `selectionsMax`, least used go; and `age` lets go
- *        of those that nobody asks about any more.
+ * This makes topology spread and affinity cheap: a decision reads sums and never walks Pods.
+ * Holds  for every known selection s and slot n: at(s).perSlot[n] = Pods counted on n that s selects.
+ * Cost   adding or removing a Pod: one look-up per label, and one match per selection found by it. A new selection: one
+ *        pass over all Pods. Bounds: `selectionsMax`, above which the least recently used are removed; `age` removes
+ *        unused selections.
  */
 import type { NodeTable } from "./node-table.ts";
 import type { NamespaceLabels, Selectable, Selection } from "./selection.ts";

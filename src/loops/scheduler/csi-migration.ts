@@ -1,6 +1,6 @@
 /**
- * In-tree volumes as the scheduler sees them: as those of their CSI driver, for the plugins that upstream's
- * scheduler translates. Of Azure files and vSphere it does not.
+ * Shows in-tree volumes as volumes of their CSI driver, for the plugins that upstream's scheduler translates. Volumes
+ * of Azure files and vSphere are not translated.
  */
 import type { CSINode, Node, PersistentVolume, Pod } from "#api/gen/types.ts";
 import {

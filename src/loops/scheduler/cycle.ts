@@ -1,10 +1,10 @@
 /**
- * One Cycle per Pod and try: the nodes that are still feasible, and why the others are not.
+ * A Cycle is one try for one Pod: the nodes that are still feasible, and the reasons against the others.
  *
- * Plugins work on all nodes at once (a pass over columns) instead of being called per node: the same
- * decisions as upstream's per-node plugins at a fraction of the calls.
- * Holds  `feasible[0..count)` are the slots no filter has refused yet; each refused slot has at least
- *        one reason and was refused by exactly one plugin. Asserted by `assertWhole`.
+ * Plugins process all nodes at once (a pass over columns) instead of being called per node. The decisions are the same
+ * as with upstream's per-node plugins, with a fraction of the calls.
+ * Holds  `feasible[0..count)` are the slots that no filter has refused yet. Each refused slot has at least one reason
+ *        and was refused by exactly one plugin. Asserted by `assertWhole`.
  */
 import { assert } from "#base/assert.ts";
 import type { Cache } from "./cache.ts";

@@ -1,7 +1,7 @@
 /**
- * The registry: every plugin, in upstream's order, which decides the reason a node is refused for. A
- * new plugin is its file in `plugins/` and its line here. SchedulingGates, PrioritySort (queue.ts),
- * DefaultPreemption (preemption.ts) and DefaultBinder (bind.ts) are parts of the scheduler itself.
+ * The registry of all plugins, in upstream's order, which decides the reason of a node's refusal. A new plugin needs a
+ * file in `plugins/` and a line here. SchedulingGates, PrioritySort (queue.ts), DefaultPreemption (preemption.ts) and
+ * DefaultBinder (bind.ts) are parts of the scheduler itself.
  * After  k/k pkg/scheduler/apis/config/v1/default_plugins.go.
  */
 import type { PluginFactory } from "./plugin.ts";

@@ -1,8 +1,9 @@
 /**
- * Topology spread of Pods that ask for none: the built-in constraints, or those of the profile, over the Pods of
- * the same controller, or else over the Pods that the Services of the Pod select.
+ * Topology spread for Pods without own constraints: the built-in constraints, or those of the profile. They count the
+ * Pods of the same controller, or else the Pods that the Pod's Services select.
  * After  k/k pkg/scheduler/framework/plugins/podtopologyspread, DefaultSelector of plugins/helper/spread.go. A
- *        controller's Pods are found by their owner, not by its selector: the same Pods, without a watch of controllers.
+ *        controller's Pods are found by their owner, not by its selector: these are the same Pods, without a watch of
+ *        controllers.
  */
 import type { Service, TopologySpreadConstraint } from "#api/gen/types.ts";
 import { labelsInclude } from "#api/selectors/node-match.ts";

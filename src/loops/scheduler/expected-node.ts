@@ -1,6 +1,6 @@
 /**
- * `status.nominatedNodeName` of a Pod whose bind waits for volumes or devices: autoscalers see where it is going to be, and
- * a scheduler that takes over keeps its room. After KEP-5278, gate NominatedNodeNameForExpectation.
+ * Writes `status.nominatedNodeName` of a Pod whose bind waits for volumes or devices. Autoscalers see the Pod's future
+ * node, and a scheduler that takes over keeps its room. After KEP-5278, gate NominatedNodeNameForExpectation.
  */
 import type { Client } from "#client/client.ts";
 import type { Log } from "#platform/log.ts";

@@ -1,6 +1,7 @@
 /**
- * Why a Pod is where it is, or nowhere: per plugin which nodes it refused and what would have to change, or how the
- * nodes that are left score. By the same filters and scores that decide; extenders and taken-back room are not asked.
+ * Explains why a Pod is on its node, or on none: the nodes that each plugin refused and the change that would help, or
+ * the scores of the remaining nodes. It uses the same filters and scores as decisions; extenders and preemption are not
+ * run.
  */
 import type { Node, Pod } from "#api/gen/types.ts";
 import type { Cache } from "./cache.ts";

@@ -1,11 +1,12 @@
 /**
- * Scheduler extenders: programs of others that are asked over HTTP which nodes take a Pod, which are better, whom to
- * preempt, and that may bind in our place. What they answer is checked before it counts.
+ * Scheduler extenders: external programs that filter nodes, score nodes, select victims of preemption, and may bind
+ * instead of the scheduler. They are called over HTTP. Their answers are checked before they are used.
  *
  * Wire   JSON of k8s.io/kube-scheduler/extender/v1; names of fields in any case, as Go reads them.
- * Lies   a node that was not asked about, a victim that is not on the node or of no lower priority, a list that is
- *        none: the answer is an error. An error of an ignorable extender is passed over, of another one fails the try.
- * Bounds each call by the transport's time and bytes; a refusal's text by `textMax`.
+ * Lies   an answer is an error if it names a node that was not in the request, a victim that is not on the node or has
+ *        no lower priority, or has an invalid list. An error of an ignorable extender is ignored; an error of another
+ *        extender fails the try.
+ * Bounds the transport limits time and bytes of each call; `textMax` limits the text of a refusal.
  * After  k/k pkg/scheduler/extender.go, schedule_one.go (findNodesThatPassExtenders, prioritizeNodes).
  */
 import type { Node, Pod } from "#api/gen/types.ts";

@@ -1,8 +1,9 @@
 /**
- * All extenders of a scheduler, one after the other: each filters what those before it left; their scores add up.
+ * Runs all extenders of a scheduler, one after the other: each filters the nodes that the previous ones left; their
+ * scores add up.
  *
- * Why serial: the decision waits for them, and nothing else is decided meanwhile, as upstream: so one that hangs
- * costs everybody its timeout. Ignorable ones that fail are passed over.
+ * Why serial: as in upstream, the decision waits for them, and no other decision is made meanwhile. So an extender that
+ * hangs delays all Pods by its timeout. Failures of ignorable extenders are ignored.
  */
 import type { Node } from "#api/gen/types.ts";
 import type { Log } from "#platform/log.ts";

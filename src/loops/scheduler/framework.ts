@@ -1,8 +1,8 @@
 /**
  * The scheduling framework: runs the extension points of all plugins in the order of their registry.
  *
- * Holds  names are unique; plugins with `nodeFilter` are put before those with other filters, because
- *        all node filters are one pass over the class's verdicts; every reason belongs to a plugin.
+ * Holds  names are unique. Plugins with `nodeFilter` come before those with other filters, because all node filters are
+ *        one pass over the class's verdicts. Every reason belongs to a plugin.
  * Cost   one pass over the nodes for all node filters, one for all room filters and scores.
  * After  k/k pkg/scheduler/framework/runtime; plugins are called per pass, not per node.
  */

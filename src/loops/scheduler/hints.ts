@@ -1,6 +1,6 @@
 /**
- * Queueing hints: what may happen in a cluster, and what a plugin answers when asked whether it may let
- * a Pod fit that the plugin refused. Upstream's QueueingHintFn.
+ * Queueing hints: the events of a cluster, and a plugin's answer whether an event may let a Pod fit that the plugin
+ * refused. Upstream's QueueingHintFn.
  */
 import type { PodInfo } from "./pod-info.ts";
 
@@ -14,7 +14,7 @@ export type ClusterEvent =
   /** `claims`: changed claims as `namespace/name`. Absent: volumes, classes or similar objects changed. */
   | { readonly kind: "volumes"; readonly claims?: ReadonlySet<string> }
   /**
-   * `claims`: those whose status changed, as `namespace/name`; absent: devices were given back or published, or
+   * `claims`: the claims whose status changed, as `namespace/name`. Absent: devices were released or published, or
    * classes changed.
    */
   | {

@@ -1,9 +1,9 @@
 /**
- * Which nodes have which images, as kubelets report them: at most 50 images a node.
+ * Knows which nodes have which images, as kubelets report them: at most 50 images per node.
  *
  * Holds  `nodesWith(name)` are the slots of nodes whose status lists the image under this name.
- * Cost   about 40 bytes for each name that a node reports, the Node object apart.
- * After  k/k pkg/scheduler/backend/cache/cache.go: the size of an image is what the first of its nodes said.
+ * Cost   about 40 bytes for each name that a node reports, without the Node object.
+ * After  k/k pkg/scheduler/backend/cache/cache.go: the size of an image is the one that its first node reported.
  */
 import type { Node } from "#api/gen/types.ts";
 

@@ -1,8 +1,10 @@
 /**
- * The scheduler's metrics, by upstream's names, labels and buckets. They outlive a term: a scheduler is made for each.
+ * The scheduler's metrics, with upstream's names, labels and buckets. They outlive a leader term, while each term has a
+ * new scheduler.
  *
- * Cost   a decision costs its clock readings and additions: the series of a profile are resolved when it is made.
- * Not    times of single plugins: ours look at all nodes at once, or share one walk, so that none has a time of its own.
+ * Cost   clock readings and additions per decision: the series of a profile are resolved when the profile is made.
+ * Not    times of single plugins: plugins here process all nodes at once or share one walk, so they have no separate
+ *        times.
  */
 import type {
   Counter,

@@ -1,6 +1,6 @@
 /**
- * The features of a kubelet that a Pod needs.
- * After  component-helpers nodedeclaredfeatures: of its features these concern scheduling.
+ * The kubelet features that a Pod needs.
+ * After  component-helpers nodedeclaredfeatures: those of its features that concern scheduling.
  */
 import type { Container, Pod } from "#api/gen/types.ts";
 

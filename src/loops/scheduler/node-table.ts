@@ -4,7 +4,7 @@
  *
  * Holds  a slot in `live` has a node; used = sum of the requests of the Pods counted on it.
  *        `generation[slot]` changes when labels, taints or unschedulable do: cached verdicts carry it.
- * Cost   about 120 bytes a node and per topology key 4 more, the Node object apart.
+ * Cost   about 120 bytes per node, and 4 more per topology key, without the Node object.
  */
 import type { Node } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";
@@ -209,8 +209,8 @@ export class NodeTable {
   }
 
   /**
-   * Slots whose static facts changed since a static version, some perhaps twice, some without a node since;
-   * undefined: any may have.
+   * Slots whose static facts changed since a static version. The list may have duplicates, and slots that have no node
+   * now. Undefined: any slot may have changed.
    */
   staticChangesSince(version: number): readonly number[] | undefined {
     if (this.staticVersion - version > staticChangesKept) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Nominated Pods: they preempted others on a node and wait for the room to get free. Until they are
- * placed, Pods of no higher priority must leave that room alone.
+ * Nominated Pods: they preempted others on a node and wait for the room to become free. Until they are placed, Pods of
+ * no higher priority cannot use that room.
  */
 import { assert } from "#base/assert.ts";
 import type { Cycle } from "./cycle.ts";

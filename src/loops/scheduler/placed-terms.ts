@@ -1,9 +1,9 @@
 /**
- * The affinity terms of Pods already placed, grouped: what they demand or wish of a Pod yet to come.
+ * The affinity terms of placed Pods, grouped: their required and preferred terms for a Pod to be placed.
  *
  * Holds  for every group g and slot n: tally.perSlot[n] = Pods on n that have this very term.
- * Cost   finding the groups that concern a Pod: one look-up per label; placed Pods are never walked.
- *        There are at most as many groups as terms on placed Pods; an empty one is dropped.
+ * Cost   finding the groups that concern a Pod: one look-up per label; placed Pods are never walked. There are at most
+ *        as many groups as terms on placed Pods; an empty group is removed.
  */
 import type { NodeTable } from "./node-table.ts";
 import type { PodInfo, Term } from "./pod-info.ts";

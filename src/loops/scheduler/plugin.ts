@@ -31,16 +31,17 @@ export interface Plugin {
   readonly filter?: (cycle: Cycle) => void;
 
   /**
-   * No node took the Pod: does what may let it fit later. After `filter` of the same decision.
-   * @returns upstream's words for it; "" when it has nothing to say.
+   * Called when no node fits the Pod, after `filter` of the same decision: takes steps that may let it fit later.
+   * @returns upstream's text about them; "": nothing to report.
    */
   readonly postFilter?: (info: PodInfo) => string;
   /** Reserves what the Pod needs on its node besides room. Undefined: nothing to reserve. Once per decision. */
   readonly reserve?: (info: PodInfo, node: Node) => Reservation | undefined;
 
   /**
-   * `filter` and `score` have nothing to say of this Pod on any node, now; asked once per decision, so cheap. A Pod of
-   * which all plugins say so is decided by what changed since the last one of its class. Absent: never.
+   * Whether `filter` and `score` have no effect for this Pod on any node now. It is called once per decision, so it
+   * must be cheap. If this is true of all plugins, the decision uses the changes since the last one of the Pod's class.
+   * Absent: false.
    */
   readonly isIdle?: (info: PodInfo, cache: Cache) => boolean;
 
@@ -49,8 +50,8 @@ export interface Plugin {
   readonly score?: Score;
 
   /**
-   * `filter` reads the Pod's class, nodes and what is placed on them, so a refusal holds for the class
-   * until something got looser (`Cache.loosened`). True by itself of `nodeFilter` and `roomFilter`.
+   * `filter` reads only the Pod's class, the nodes and their placed Pods. So a refusal holds for the class until a
+   * constraint is loosened (`Cache.loosened`). Always true of `nodeFilter` and `roomFilter`.
    */
   readonly isSharedByClass?: boolean;
   /** Returns the facts beyond the Pod's class that decide the verdict, as text; "" for none. Upstream's SignPod. */
@@ -63,7 +64,7 @@ interface Score {
   readonly weight: number;
   /**
    * Writes 0..100 for each feasible slot into `scores[slot]`.
-   * @returns false when the plugin has nothing to say of this Pod; what it wrote is then ignored.
+   * @returns false when the plugin has no score for this Pod; its written values are then ignored.
    */
   readonly run: (cycle: Cycle, scores: Float64Array) => boolean;
 }

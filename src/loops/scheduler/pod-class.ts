@@ -1,12 +1,12 @@
 /**
- * Pod classes: Pods alike in all that static filters read share the verdicts on every node.
+ * Pod classes: Pods that are equal in all facts that static filters read share the verdicts on every node.
  *
  * Holds  a verdict of a class on a slot counts only while the slot's generation is the one it was made at.
- * Cost   a node filter runs once per class and node, not once per Pod and node; room and its score
- *        are worked out again only for nodes that changed: after a placement, for one. 29 bytes per slot
- *        and class, and 8 per node score. Bounds: `bytesMax` over all classes, and `classesMax` of them, since
- *        each also holds a Pod and what was compiled of it; least recently used go. `age` lets go of those that no
- *        Pod has any more: a thousand Pods of a busy hour are 20 MB.
+ * Cost   a node filter runs once per class and node, not once per Pod and node. Room and its score are computed again
+ *        only for changed nodes, such as the node of a placement. 29 bytes per slot and class, and 8 per node score.
+ *        Bounds: `bytesMax` over all classes, and `classesMax` classes, since each also keeps a Pod and its compiled
+ *        form. The least recently used are removed. `age` removes classes without Pods: a thousand Pods of a busy hour
+ *        take 20 MB.
  */
 import type { Node } from "#api/gen/types.ts";
 import { assert } from "#base/assert.ts";

@@ -1,8 +1,8 @@
 /**
  * A Pod as the scheduler reads it: compiled once, when it is first seen or its spec or labels change.
  *
- * Pods whose scheduling depends on the same facts share one PodClass, so that what is true of a
- * class and a node is worked out once: see pod-class.ts.
+ * Pods whose scheduling depends on the same facts share one PodClass, so that facts about a class and a node are
+ * computed once: see pod-class.ts.
  */
 import type {
   Affinity,

@@ -1,8 +1,8 @@
 /**
- * What each Pod asks for and may have, as kube-scheduler shows it at /metrics/resources: a series per Pod and resource,
- * so a page of its own, for those who want one that large.
+ * Metrics of the requests and limits of each Pod, as in kube-scheduler's /metrics/resources. There is a series per Pod
+ * and resource, so this large output is a separate page.
  *
- * In     Pods as their informer has them. Pods that have ended are left out, those that wait have an empty `node`.
+ * In     Pods from their informer. Finished Pods are left out; Pods without a node have an empty `node`.
  */
 import type { Pod } from "#api/gen/types.ts";
 import { podAmounts } from "#api/quota-usage.ts";

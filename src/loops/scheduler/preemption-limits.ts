@@ -1,5 +1,5 @@
 /**
- * How many nodes preemption looks at until it takes the best: DefaultPreemptionArgs.
+ * Limits the number of candidate nodes that preemption examines: DefaultPreemptionArgs.
  * After  k/k pkg/scheduler/framework/plugins/defaultpreemption, calculateNumCandidates.
  */
 export interface PreemptionLimits {

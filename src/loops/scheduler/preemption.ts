@@ -1,11 +1,11 @@
 /**
- * Preemption: which Pods of lower priority to take off which node so that a Pod fits.
+ * Preemption: selects a node and the Pods of lower priority to remove from it so that a Pod fits.
  *
- * For each node where it might help: take all Pods of lower priority off; if the Pod then fits, put
- * back as many as possible, those protected by a disruption budget first, then by priority. Of all
- * nodes the one that hurts least: fewest budgets broken, lowest highest priority, lowest sum, fewest
- * victims, latest started. Filters run on the real sums, taken back and forth, so the answer is exact.
- * Bounds as many candidates as `limits` ask for, and on until one of them breaks no budget.
+ * For each node where it might help: remove all Pods of lower priority. If the Pod then fits, put back as many as
+ * possible, those protected by a disruption budget first, then by priority. Among all nodes choose the least disruptive
+ * one: fewest violated budgets, lowest highest priority of a victim, lowest sum of priorities, fewest victims, latest
+ * start. Filters run on the real sums, which are changed and restored, so the result is exact.
+ * Bounds the number of candidates in `limits`; the search continues until one of them violates no budget.
  * After  k/k pkg/scheduler/framework/preemption.
  */
 import type { PodDisruptionBudget } from "#api/gen/types.ts";

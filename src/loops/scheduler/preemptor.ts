@@ -1,6 +1,7 @@
 /**
- * Preemption as it is carried out: whether a Pod may preempt, whom, and with which text; its node is nominated, its victims
- * are evicted in the background, so that the next decision does not wait for them (upstream's asynchronous preemption).
+ * Carries out preemption: decides whether a Pod may preempt, finds the victims, and writes upstream's text. The Pod's
+ * node is nominated. The victims are evicted in the background, so that the next decision does not wait for them
+ * (upstream's asynchronous preemption).
  */
 import type { PodDisruptionBudget } from "#api/gen/types.ts";
 import { must } from "#base/assert.ts";
@@ -71,8 +72,8 @@ export class Preemptor {
   }
 
   /**
-   * As `run`, with extenders, which may take nodes or change victims. Nobody is evicted before `carryOut`: the Pod may
-   * be gone when they have answered. Rejects when one fails that may not be ignored.
+   * Like `run`, with extenders, which may remove nodes or change victims. No victim is evicted before `carryOut`,
+   * because the Pod may be deleted before they answer. Rejects when a non-ignorable extender fails.
    */
   async findExtended(
     info: PodInfo,

@@ -1,9 +1,9 @@
 /**
- * One scheduler's plugins as an operator chose them. Several profiles share a scheduler's queue, cache and
- * binds, and so never give away the same room twice; each decides for the Pods that name it.
+ * A profile: the plugins of one scheduler name, as the operator chose them. Several profiles share a scheduler's queue,
+ * cache and binds, so they never assign the same room twice. Each decides for the Pods that name it.
  *
- * A plugin is here what upstream spreads over extension points: its filtering part (PreFilter, Filter, and Reserve
- * and PreBind with them) and its scoring part (PreScore, Score), each on or off, the second with a weight.
+ * A plugin here combines upstream's extension points: its filtering part (PreFilter, Filter, and Reserve and PreBind
+ * with them) and its scoring part (PreScore, Score), each on or off, the second with a weight.
  */
 import { defaultPlugins } from "./default-plugins.ts";
 import type { DefaultConstraints } from "./default-spreads.ts";

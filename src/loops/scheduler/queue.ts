@@ -1,7 +1,7 @@
 /**
- * The scheduling queue. A Pod that wants a node is in exactly one of three places, or under decision:
+ * The scheduling queue. A Pod without a node is in exactly one of three places, or being decided:
  *
- * A pop with nothing active takes the first Pod in backoff, unless it is there after an error.
+ * When no Pod is active, a pop takes the first Pod in backoff, unless an error put it there.
  *
  *   add ──► active ──pop──► (decision) ──► placed
  *             ▲  ▲               │ no node fits
@@ -10,9 +10,9 @@
  *             │  └── backoff ◄── 1 s doubling to 10 s since the last try ◄─────────┘
  *             └── backoff over
  *
- * Holds  active Pods are popped by priority, then by arrival; gated Pods wait apart and are never popped.
- * Cost   add, pop O(log n); an event is asked once per signature of waiting Pods, not once per Pod.
- * Bounds as many entries as there are unbound Pods of this scheduler.
+ * Holds  active Pods are popped by priority, then by arrival. Gated Pods wait separately and are never popped.
+ * Cost   add, pop O(log n); an event is evaluated once per signature of waiting Pods, not once per Pod.
+ * Bounds one entry per unbound Pod of this scheduler.
  */
 import type { Pod } from "#api/gen/types.ts";
 import { assert } from "#base/assert.ts";

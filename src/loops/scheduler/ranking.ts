@@ -1,15 +1,15 @@
 /**
- * Nodes of a class of Pods in order of their score, kept in step with the nodes that change: for Pods of which no
- * plugin asks more than Node objects, requests and sums, a decision costs what changed since the class's last one, and
- * not a look at every node.
+ * Keeps the nodes of a class of Pods in order of their score, and updates this order when nodes change. It is for Pods
+ * whose plugins need only Node objects, requests and sums: a decision then processes only the changes since the class's
+ * last decision, not every node.
  *
  *   node table: slots whose room changed, in order ──► judged again ──► moved to the bucket of its score
  *
- * Holds  after `bring up to date` bucket s has exactly the nodes that fit and whose total is s; the best bucket is
- *        what scoring every node gives. Checked by ranking.test.ts.
- * Cost   per change one verdict on room and O(1). After a change of any node's labels or taints, and when more changed
- *        than the table remembers, one pass over all nodes. 8 bytes a node and class, and 4 to 8 in a bucket.
- * Bounds `bucketsMax` scores; a class with other scores is decided by looking at all nodes.
+ * Holds  after an update, bucket s has exactly the fitting nodes with total s. The best bucket equals the result of
+ *        scoring every node. Checked by ranking.test.ts.
+ * Cost   per change one verdict on room and O(1). One pass over all nodes after a change of any node's labels or
+ *        taints, and after more changes than the table remembers. 8 bytes a node and class, and 4 to 8 in a bucket.
+ * Bounds `bucketsMax` scores; for a class with other scores all nodes are examined.
  */
 import type { NodeTable } from "./node-table.ts";
 import type { PodClass, PodClasses } from "./pod-class.ts";

@@ -1,7 +1,8 @@
 /**
- * The incremental scheduler against an oracle too slow to be wrong (`testing/reference-*.ts`): for random clusters and any
- * history of Pods, nodes and namespaces that come, change and go, each node's verdict and total score are those that
- * walking everything gives; the decision is one of the best; preemption takes the victims that trying one after another gives.
+ * Compares the incremental scheduler with a slow and simple oracle (`testing/reference-*.ts`), for random clusters and
+ * random histories of Pods, nodes and namespaces. Each node's verdict and total score must equal those of a full walk.
+ * The decision must be one of the best. Preemption must take the victims that the oracle finds by trying one after
+ * another.
  *
  * More seeds by hand: REFERENCE_SEEDS=5000 node --test src/loops/scheduler/reference.test.ts
  */

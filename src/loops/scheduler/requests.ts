@@ -1,8 +1,8 @@
 /**
- * What a Pod asks of a node, as upstream counts it: the sum of its containers and restartable init
- * containers, or more where a plain init container needs more, or what the Pod says as a whole;
- * plus overhead. While a container or the Pod is resized in place, the most of what is wished, allocated
- * and in force counts; a wish that the node refused as infeasible does not.
+ * Computes the requests of a Pod as upstream does: the sum of its containers and restartable init containers, or more
+ * where a plain init container needs more, or the Pod-level resources; plus overhead. During an in-place resize of a
+ * container or the Pod, the maximum of desired, allocated and actual resources counts. A desired size that the node
+ * refused as infeasible does not count.
  * After  k8s.io/component-helpers/resource helpers.go.
  */
 import type { Container, Pod, PodSpec, PodStatus } from "#api/gen/types.ts";

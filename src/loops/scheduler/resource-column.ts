@@ -1,5 +1,5 @@
 /**
- * One resource as scores read it: what there is on a node, what its Pods take, what a Pod asks for.
+ * One resource as scores read it: the capacity of a node, the use by its Pods, and the request of a Pod.
  * After  k/k pkg/scheduler/framework/plugins/noderesources/resource_allocation.go.
  */
 import type { NodeTable } from "./node-table.ts";

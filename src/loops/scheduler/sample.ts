@@ -1,8 +1,8 @@
 /**
- * percentageOfNodesToScore: how many of the feasible nodes are scored. Here all of them are unless a
- * configuration asks for fewer: every node is filtered either way, so that a sample saves only scores.
+ * percentageOfNodesToScore: the number of feasible nodes that are scored. By default all are scored. Every node is
+ * filtered in any case, so a smaller sample saves only scoring.
  *
- * Which  the first that fit, counted from where the last decision stopped, so that each node has its turn.
+ * Which  the first fitting nodes, starting where the last decision stopped, so that every node gets its turn.
  * After  k/k pkg/scheduler/schedule_one.go, numFeasibleNodesToFind.
  */
 import type { Cycle } from "./cycle.ts";

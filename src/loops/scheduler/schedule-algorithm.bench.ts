@@ -1,6 +1,6 @@
 /**
- * Decisions per second of the pure core, by kind of Pod and number of nodes; every node is looked at.
- * Run: node src/loops/scheduler/schedule-algorithm.bench.ts [nodes] [pods]
+ * Decisions per second of the pure core, by kind of Pod and number of nodes; every node is examined. Run: node
+ * src/loops/scheduler/schedule-algorithm.bench.ts [nodes] [pods]
  */
 import { FakeRandom } from "#platform/testing/random.ts";
 import { Cache } from "./cache.ts";

@@ -1,8 +1,9 @@
 /**
- * One decision: the best node for a Pod, or why there is none. Synchronous and deterministic: cache,
- * Pod and random numbers decide.
+ * Makes one decision: the best node for a Pod, or the reasons why there is none. It is synchronous and depends only on
+ * cache, Pod and random numbers.
  *
- * Every node is looked at and every feasible one scored, unless a sample is asked for; among equals a random one.
+ * Every node is examined and every feasible one is scored, unless a sample is configured. Among the best nodes a random
+ * one is chosen.
  */
 import type { Node } from "#api/gen/types.ts";
 import { assert, must } from "#base/assert.ts";
@@ -147,8 +148,8 @@ export class ScheduleAlgorithm {
   }
 
   /**
-   * As `decide`, with extenders, which are asked about the nodes that the plugins left. The cache may change
-   * while they answer: what they chose is looked at again. Rejects when an extender fails that may not be ignored.
+   * Like `decide`, with extenders, which get the nodes that the plugins left. The cache may change while they answer,
+   * so their choice is checked again. Rejects when a non-ignorable extender fails.
    */
   async decideExtended(
     info: PodInfo,

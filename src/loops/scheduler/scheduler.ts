@@ -2,9 +2,9 @@
  * The scheduler's shell: feeds informer events to cache and queue, takes Pods off the queue, decides,
  * and carries decisions out with many binds in flight.
  *
- * Holds  a Pod is assumed on its node before its bind is sent, and confirmed by the informer or
- *        forgotten when the bind fails: the next decision already counts with it.
- * Bounds `bindsInFlightMax` binds; `sliceMax` decisions, and some 20 ms, between two turns of the event loop.
+ * Holds  a Pod is assumed on its node before its bind is sent, and confirmed by the informer or forgotten when the bind
+ *        fails: the next decision already takes the assumed Pod into account.
+ * Bounds `bindsInFlightMax` binds; `sliceMax` decisions, and about 20 ms, between two turns of the event loop.
  */
 import type { Namespace, Node, Pod, PodDisruptionBudget, Service } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";

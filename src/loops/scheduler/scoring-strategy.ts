@@ -1,7 +1,7 @@
 /**
- * How full a node is to be: the scoring strategies of NodeResourcesFitArgs, for any resources.
+ * The scoring strategies of NodeResourcesFitArgs, for any resources: they define how full nodes should be.
  * After  k/k pkg/scheduler/framework/plugins/noderesources: least_allocated.go, most_allocated.go,
- *        requested_to_capacity_ratio.go. All arithmetic is in whole numbers, as there.
+ *        requested_to_capacity_ratio.go. As there, all arithmetic is in whole numbers.
  */
 import type { NodeTable } from "./node-table.ts";
 import type { RoomScore } from "./pod-class.ts";

@@ -1,9 +1,9 @@
 /**
  * Selections of Pods: which Pods a topology spread constraint or an affinity term counts.
  *
- * Equal selections have equal keys, so that thousands of Pods of one template share one count.
- * `hint` is a label pair that every selected Pod has, where there is one: an index by it finds the few
- * selections that can concern a Pod without asking all of them.
+ * Equal selections have equal keys, so that thousands of Pods of one template share one count. `hint` is a label pair
+ * that every selected Pod has, where there is one: an index by it finds the few selections that may select a Pod
+ * without a check of all selections.
  */
 import { ownEntry } from "#base/own.ts";
 import type { LabelSelector as LabelSelectorSpec, PodAffinityTerm } from "#api/gen/types.ts";

@@ -1,10 +1,10 @@
 /**
- * How many Pods of one kind are on each node, and in each domain of a topology key.
+ * Counts the Pods of one kind on each node, and in each domain of a topology key.
  *
  * Holds  perSlot[n] = Pods on node n, no zeros; byDomain(key)[d] = the sum over the nodes of domain d.
- * Cost   a change is O(keys in use). Sums by key are kept in step while no node's labels change, and are made
- *        again by one pass over `perSlot` after that. Bounds: `keysMax` keys; sums of keys with a domain for almost
- *        every node (host names) are kept only where about as many nodes have a Pod.
+ * Cost   a change is O(keys in use). Sums by key are updated in place while no node's labels change, and are rebuilt by
+ *        one pass over `perSlot` after that. Bounds: `keysMax` keys; sums of keys with a domain for almost every node
+ *        (host names) are kept only where about as many nodes have a Pod.
  */
 import { assert } from "#base/assert.ts";
 import type { NodeTable } from "./node-table.ts";

@@ -1,6 +1,6 @@
 /**
- * The volumes of one decision, from the decision to the Pod's bind: assumed at once, written before the
- * bind, and given back when the Pod is not bound after all.
+ * The volumes of one decision, from the decision to the Pod's bind: assumed at once, written before the bind, and
+ * released when the Pod is not bound.
  *
  *   assumed ──preBind──► volumes and claims written ──binder binds the claims──► done
  *      └──unreserve (any step failed)──► as the server shows them

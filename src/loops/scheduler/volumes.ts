@@ -1,9 +1,9 @@
 /**
- * Volumes, claims and storage classes as the scheduler knows them: the server's state plus what was
- * assumed, and the writes by which a choice becomes a binding.
+ * The scheduler's view of volumes, claims and storage classes: the server's state plus assumed objects. Also makes the
+ * writes that turn a choice into a binding.
  *
- * Holds  an assumed object counts until the server shows one of a higher resourceVersion, or until it is
- *        restored; no two Pods are given one volume.
+ * Holds  an assumed object is used until the server shows one with a higher resourceVersion, or until it is restored. A
+ *        volume is never given to two Pods.
  * Bounds one assumed entry per claim of Pods between decision and bind; one waiter per such Pod.
  * After  k/k pkg/scheduler/util/assumecache.
  */

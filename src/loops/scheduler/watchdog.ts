@@ -1,13 +1,13 @@
 /**
- * Notices a scheduler that holds work and finishes none: a leader like that keeps its lease, renews it, and schedules
- * nothing, so that the process had better end and a follower begin.
+ * Detects a scheduler that has work but finishes none. Such a leader would renew its lease and schedule nothing: it is
+ * better that the process ends and a follower takes over.
  *
  *   look: work held, nothing finished since the last look? ──no──► 0
  *                         └ yes ──► one more ──► `looksMax` in a row: stuck
  *
- * Holds  an error counts as finished: a server that refuses or times out is not cured by another leader. Pods that no node
- *        fits, that wait for volumes or for their backoff are not work that is held.
- * Why count looks and not time: a process that was paused sees one look, however long the pause was.
+ * Holds  an error counts as finished: another leader does not help against a server that refuses or times out. Pods
+ *        that fit no node, or that wait for volumes or for their backoff, are not counted as held work.
+ * Why count looks and not time: a paused process makes only one look, however long the pause was.
  */
 import type { Clock, Timer } from "#platform/clock.ts";
 

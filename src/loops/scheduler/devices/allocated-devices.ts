@@ -1,8 +1,8 @@
 /**
- * Which devices are given away, and how much of those that are shared: kept in step with the claims that
- * are allocated, on the server or in flight.
+ * Tracks the allocated devices, and the used amounts of shared devices. It follows the allocated claims, on the server
+ * or in flight.
  *
- * Holds  each claim counts once, as it was last set. Devices of admin access are not given away.
+ * Holds  each claim counts once, with its last state. Devices with admin access do not count as allocated.
  */
 import type { AllocationResult, Device } from "#api/gen/types.ts";
 import { assert } from "#base/assert.ts";

@@ -1,14 +1,15 @@
 /**
- * The allocator: devices for all claims of a Pod on one node, or none. Pure.
+ * The allocator: finds devices for all claims of a Pod on one node, or for none of them. Pure.
  *
  *   claims ─► requests, in order ─► alternatives, in order of preference ─► devices, in the pools' order
  *
- * The first assignment found wins: it depends on what is asked for, published and given away alone, so that
- * `filter` and `reserve` of one decision agree. A search goes back when a device leads nowhere.
+ * The first assignment found wins. It depends only on the requests and on the published and allocated devices, so
+ * `filter` and `reserve` of one decision agree. The search backtracks when a device leads to no solution.
  *
- * Bounds every device looked at is a step, every selector first asked of one costs CEL units; past the budget of either
- *        the search throws StepsExceeded. Answers stay, so a later search gets further. A branch is cut where too few
- *        devices, or too few with the attribute's value, are left: "all of one domain, else none" takes no search.
+ * Bounds every examined device is a step, and the first evaluation of a selector on a device costs CEL units. Above the
+ *        budget of either, the search throws StepsExceeded. Results are kept, so a later search gets further. A branch
+ *        is cut where too few devices, or too few with the attribute's value, are left: "all of one domain, else none"
+ *        takes no search.
  * After  k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, all features of which
  *        are on in 1.36. Differs: distinctAttribute counts every device of a request, as documented (upstream: the last
  *        one), and counters belong to a driver's pool (upstream: to pools of that name).

@@ -1,6 +1,7 @@
 /**
- * The devices that a request may be given on a node, in the order in which they are tried. Selectors are asked
- * when a device is reached, not before: an expression that fails on a device nobody reached fails nothing.
+ * Lists the devices that a request may get on a node, in the order in which they are tried. Selectors are evaluated
+ * when a device is reached, not before: an expression that would fail on a device that is never reached causes no
+ * error.
  */
 import type { ResourceClaim } from "#api/gen/types.ts";
 import { must } from "#base/assert.ts";

@@ -1,6 +1,6 @@
 /**
- * Constraints between the devices of one claim: all with the same value of an attribute, or each with
- * another. A device without the attribute satisfies neither.
+ * Constraints between the devices of one claim: all have the same value of an attribute, or each has a different value.
+ * A device without the attribute satisfies neither.
  */
 import type { DeviceAttribute, DeviceConstraint } from "#api/gen/types.ts";
 import { ownEntry } from "#base/own.ts";

@@ -1,6 +1,6 @@
 /**
- * Consumable capacity: what a request takes of a device's capacity, by the device's policy. Amounts in
- * billionths.
+ * Consumable capacity: computes the share of a device's capacity that a request takes, by the device's policy. Amounts
+ * are in billionths.
  *
  * After  k8s.io/dynamic-resource-allocation/structured/internal/incubating/consumable_capacity.go.
  */

@@ -1,6 +1,6 @@
 /**
- * The claims of one decision until the Pod's bind: devices in flight at once, written with the reservation
- * before the bind, given back when the Pod is not bound after all.
+ * The claims of one decision until the Pod's bind: devices are in flight at once, written with the reservation before
+ * the bind, and released when the Pod is not bound.
  *
  *   in flight ──preBind──► finalizer ─► status: allocation, reservedFor ──binding conditions true──► bind
  *      └──unreserve: not written yet: forgotten; written: the allocation stays, the reservation goes

@@ -2,9 +2,9 @@
  * Selectors of devices: expressions over `device.driver`, `device.attributes["domain"].name`,
  * `device.capacity["domain"].name` and `device.allowMultipleAllocations`.
  *
- * Holds  an expression is compiled once while it is in use, and asked once of each device as published.
- * Bounds `expressionsMax` expressions, the least recently used go with all their answers; `costMax` units
- *        an answer, as upstream's CELSelectorExpressionMaxCost.
+ * Holds  an expression is compiled once while it is in use, and evaluated once per published version of a device.
+ * Bounds `expressionsMax` expressions; the least recently used are removed with all their answers. `costMax` units per
+ *        answer, as upstream's CELSelectorExpressionMaxCost.
  * After  k8s.io/dynamic-resource-allocation/cel/compile.go. DRAListTypeAttributes is off in 1.36.
  */
 import type { Device, DeviceAttribute } from "#api/gen/types.ts";
@@ -70,8 +70,8 @@ export class DeviceSelectors {
   readonly #values = new WeakMap<Device, Value>();
 
   /**
-   * A device object has one driver: its slice's. `charge` hears of the CEL cost of what had to be compiled and
-   * evaluated, when it is done and kept: it may throw, and the next to ask goes on from there.
+   * Evaluates the expression on a device. A device object has one driver: its slice's. `charge` receives the CEL cost
+   * of new compilations and evaluations after their results are kept. It may throw: the next call continues from there.
    */
   ask(expression: string, driver: string, device: Device, charge: Charge): SelectorAnswer {
     const { program, error, answers } = this.#selectorOf(expression, charge);

@@ -1,11 +1,12 @@
 /**
- * Devices as one decision sees them: what is published, what is given away, and which nodes can satisfy claims.
+ * The devices as one decision sees them: the published and the allocated devices, and the nodes that can satisfy
+ * claims.
  *
- * Holds  `judge` says of a node what `allocate` on it would come to, as things stand.
- * Cost   a verdict is kept, by node and (verdict-columns.ts) by slot, until the pools of its node, or what is given away of them, change: a decision allocates
- *        on nodes that changed only. Bounds: `shapesMax` verdicts per node; `stepsPerNode` devices looked at for
- *        one verdict and `stepsPerDecision` for all of a decision, `celPerDecision` units of CEL for new answers of
- *        selectors, instead of upstream's ten seconds.
+ * Holds  `judge` returns the result that `allocate` would have on a node in the current state.
+ * Cost   a verdict is kept, by node and (verdict-columns.ts) by slot, until the pools of its node or their allocated
+ *        devices change: a decision allocates only on changed nodes. Bounds: `shapesMax` verdicts per node;
+ *        `stepsPerNode` examined devices per verdict and `stepsPerDecision` per decision; `celPerDecision` units of CEL
+ *        for new answers of selectors, instead of upstream's ten seconds.
  */
 import type { AllocationResult, DeviceClass, Node, ResourceClaim } from "#api/gen/types.ts";
 import { AllocatedDevices } from "./allocated-devices.ts";

@@ -1,7 +1,7 @@
 /**
- * Claims per second of the pure core: nodes of eight devices, a Pod and a claim at a time, every node looked at and
- * scored; and pools made to be expensive.
- * Run: node src/loops/scheduler/devices/devices.bench.ts [nodes]
+ * Measures claims per second of the pure core: nodes with eight devices, one Pod and one claim at a time; every node is
+ * examined and scored. Also measures pools that are made to be expensive. Run: node
+ * src/loops/scheduler/devices/devices.bench.ts [nodes]
  */
 import type { Device, ResourceClaim } from "#api/gen/types.ts";
 import { must } from "#base/assert.ts";

@@ -1,11 +1,11 @@
 /**
- * Claims, slices and classes as the scheduler knows them: the server's state plus what was assumed, and the
- * writes by which an allocation becomes a claim's.
+ * The scheduler's view of claims, slices and classes: the server's state plus assumed objects. Also makes the writes
+ * that store an allocation in a claim.
  *
  *   in flight ──preBind──► written and assumed ──the server shows it──► allocated
  *      └──unreserve──► as the server shows it
  *
- * Holds  a device in flight or assumed counts as given away: no other decision gets it.
+ * Holds  a device in flight or assumed counts as allocated: no other decision gets it.
  * Bounds one entry per claim of Pods between decision and bind.
  * After  k/k pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go.
  */
@@ -73,8 +73,8 @@ export class Devices implements DeviceLookup {
   }
 
   /**
-   * `happened` receives changes in batches, `classesChanged` changes of classes at once. Call once. @returns the
-   * removers of its handlers.
+   * `happened` receives changes in batches; `classesChanged` is called at once when classes change. Call once. @returns
+   * the functions that remove the handlers.
    */
   subscribe(
     happened: (event: ClusterEvent) => void,

@@ -1,8 +1,8 @@
 /**
- * Extended resources that a DeviceClass stands behind: which class it is, and what a Pod's containers ask of it as
- * requests of one claim that the scheduler makes for the Pod.
+ * Extended resources that a DeviceClass implements: finds the class, and converts the requests of a Pod's containers
+ * into requests of one claim that the scheduler creates for the Pod.
  *
- * Holds  of several classes that name one resource the newest counts, of equally old ones the first by name.
+ * Holds  among several classes that name one resource, the newest is used; among equally old ones, the first by name.
  * After  k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache; k/k pkg/scheduler/framework/plugins/
  *        dynamicresources/extendeddynamicresources.go. Gate DRAExtendedResource, on in 1.36.
  */
@@ -114,8 +114,8 @@ interface Wanted {
 }
 
 /**
- * Containers that run at the same time have a request each. An init container that ends first uses those of
- * the containers after it, and one more request for the most that any of them lacks.
+ * Containers that run at the same time have one request each. An init container that ends first uses the requests of
+ * the later containers, plus one more request for the largest amount that any init container lacks.
  */
 function requestsOfOne({ spec }: Pod, resource: string, className: string): Asked {
   const init = spec?.initContainers ?? [];

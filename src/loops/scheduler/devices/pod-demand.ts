@@ -1,6 +1,6 @@
 /**
- * What a Pod asks of devices: its claims, allocated or not, and extended resources that a DeviceClass stands behind,
- * which the scheduler turns into one more claim, on nodes that have no device plugin for them.
+ * Collects the device requests of a Pod: its claims, allocated or not, and its extended resources that a DeviceClass
+ * implements. On nodes without a device plugin for these, the scheduler converts them into one more claim.
  */
 import type { ContainerExtendedResourceRequest, Node, ResourceClaim } from "#api/gen/types.ts";
 import { usesClaims } from "#api/pods/resource-claims.ts";

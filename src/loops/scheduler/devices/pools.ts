@@ -1,10 +1,10 @@
 /**
- * Pools of devices, as ResourceSlices publish them, and what of them a node can reach.
+ * Pools of devices, as ResourceSlices publish them, and the devices that a node can reach.
  *
- * Holds  of each pool only the slices of its highest generation count; a pool that misses some of them is
- *        incomplete, one that contradicts itself invalid: neither gives devices.
- * Cost   a node's view is made when it is asked for, and again only after a slice changed that may concern
- *        the node, or its labels. Bounds: one view per node, one entry per slice.
+ * Holds  only the slices of a pool's highest generation count. A pool with missing slices is incomplete, and a pool
+ *        with contradictions is invalid: neither provides devices.
+ * Cost   a node's view is made at first use, and again only after a change of the node's labels or of a slice that may
+ *        concern it. Bounds: one view per node, one entry per slice.
  * After  k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go.
  */
 import type { CounterSet, Device, Node, NodeSelector, ResourceSlice } from "#api/gen/types.ts";

@@ -1,7 +1,7 @@
 /**
- * The allocator against an oracle too slow to be wrong: every assignment of devices to requests is tried against
- * the documented rules, on small random pools; and histories of allocations taken and given back in any order, while the
- * driver publishes other devices, attributes and taints.
+ * Compares the allocator with a slow and simple oracle, which tries every assignment of devices to requests against the
+ * documented rules, on small random pools. Also tests histories of allocations that are made and released in any order,
+ * while the driver publishes other devices, attributes and taints.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * Shared counters: what the devices of a pool take of the same silicon. A device that is given away takes its
- * amounts once, however many claims share it.
+ * Shared counters: the amounts that the devices of a pool take of the same hardware. An allocated device takes its
+ * amounts once, for any number of claims that share it.
  */
 import type { Device } from "#api/gen/types.ts";
 import type { AllocatedDevices } from "./allocated-devices.ts";

@@ -1,11 +1,11 @@
 /**
- * Verdicts on claims by slot of the node table, so that a decision asks about the nodes that changed and reads the
+ * Keeps verdicts on claims by slot of the node table: a decision computes verdicts only for changed nodes and reads the
  * others from a column.
  *
- * Holds  a verdict counts while neither the node's static facts, nor what it can reach, nor what is given away of
- *        that has changed since it was made.
+ * Holds  a verdict is valid while the node's static facts, its reachable devices and their allocations have not changed
+ *        since it was made.
  * Cost   a look-up is two comparisons; a change costs one step per node that can reach the pool.
- * Bounds `bytesMax` over all columns, at least two of them; the oldest go.
+ * Bounds `bytesMax` over all columns, but at least two columns; the oldest are removed.
  */
 import type { NodeView } from "./pools.ts";
 

@@ -1,11 +1,11 @@
 /**
- * One decision for a group: every Pod is decided, reserved and assumed in turn, so that the next one counts with it; then
- * either enough have a node, or all of it is taken back.
+ * Makes one decision for a group. Every Pod is decided, reserved and assumed in turn, so that the next one takes it
+ * into account. At the end either enough Pods have a node, or all placements are undone.
  *
- * A large group takes several turns of the event loop: the decision is a generator that yields when its turn is over. The
- * cluster may change meanwhile, so gang-scheduler.ts looks at the outcome again.
- * Holds  after "none" the cache, the reservations and the nominations are as before the question, but for what others
- *        changed; so they are when the generator is ended early or throws.
+ * A large group takes several turns of the event loop: the decision is a generator that yields when its turn is over.
+ * The cluster may change meanwhile, so gang-scheduler.ts checks the outcome again.
+ * Holds  after "none", the cache, the reservations and the nominations are as before the decision, except for changes
+ *        by others. The same holds when the generator is ended early or throws.
  * Cost   one decision per Pod; a trial ends as soon as too few Pods are left to reach `needed`.
  */
 import type { Cache } from "../cache.ts";
@@ -51,7 +51,8 @@ export interface Trial {
 }
 
 /**
- * Leaves what it placed assumed: `takeBack` follows, or the binds. `among`: the nodes to look at, asked again in each turn.
+ * The placed Pods stay assumed: the caller then calls `takeBack`, or binds them. `among`: the nodes to examine,
+ * requested again in each turn.
  */
 export function* tryMembers(
   deps: GangDeps,

@@ -1,10 +1,11 @@
 /**
- * The domains of a topology key (racks, blocks) in which a group may be placed: all its Pods on nodes with one value.
+ * Finds the domains of a topology key (racks, blocks) in which a group may be placed: all its Pods on nodes with one
+ * value.
  *
- * Out    fullest first: by what would be used of cpu and memory with all the Pods there, so that the first domain that
- *        takes them all is the one that upstream's MostAllocated placement score likes best.
+ * Out    fullest first, by the use of cpu and memory with all the Pods there. So the first domain that fits them all
+ *        has the best MostAllocated placement score of upstream.
  * Holds  a domain is left out only when its sums or its nodes' sums prove that `needed` Pods have no room there.
- * Cost   two passes over the nodes, whatever the number of values.
+ * Cost   two passes over the nodes, for any number of values.
  * After  k/k plugins/topologyaware, podgrouppodscount, noderesources scorePlacement.
  */
 import type { NodeTable } from "../node-table.ts";

@@ -1,11 +1,11 @@
 /**
- * Groups under faults: binds that fail or whose answer is lost, watches that are cut, events that are lost, a scheduler that
- * dies between two binds of a group and another that takes over. The seed decides the run. In half of the runs each look at
- * the clock takes time, so that a decision about a group is made in several turns, with nodes and Pods that come and go
+ * Tests groups under faults: binds that fail or whose answer is lost, cut watches, lost events, a scheduler that
+ * crashes between two binds of a group and another that takes over. The seed determines the run. In half of the runs
+ * each reading of the clock takes time, so that a decision about a group takes several turns, and nodes and Pods change
  * between them.
  *
- * At all times no node is overcommitted. When the faults have ended, no group is half bound, and no Pod waits that fits.
- * Bugs that are planted must be found within the same seeds.
+ * At all times no node is overcommitted. After the faults have ended, no group is partly bound, and no fitting Pod
+ * waits. The same seeds must find planted bugs.
  */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";

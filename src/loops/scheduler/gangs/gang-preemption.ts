@@ -1,15 +1,16 @@
 /**
- * Preemption for a group, as one decision: which Pods of lower priority to take off which nodes so that enough Pods of
- * the group fit, or nobody.
+ * Preemption for a group, as one decision: selects Pods of lower priority to remove so that enough Pods of the group
+ * fit, or no victims at all.
  *
- * The Pods are placed in turn. One that no node takes gets the node where taking Pods away hurts least, with these Pods
- * taken off for the rest of the question. At the end victims are spared again, most important first, where the group
- * still fits without their going. A group that is disrupted as a whole is one victim.
+ * The Pods are placed in turn. A Pod that fits no node gets the node where removing Pods is least disruptive; these
+ * Pods stay removed for the rest of the search. At the end victims are spared, most important first, if the group still
+ * fits with them. A group that is disrupted as a whole is one victim.
  *
- * A question in several turns puts everything back at the end of each, and goes on with what still holds.
- * Holds  nothing is changed after the question, nor while others run; nobody of the group itself is a victim; each victim is needed for the
- *        placement that was found.
- * Cost   one search over the nodes per class of Pods, then one node per Pod: upstream decides the whole group anew for
+ * A search over several turns restores the state at the end of each turn, and continues with the part that is still
+ * valid.
+ * Holds  the search changes nothing permanently, nor while others run. No Pod of the group itself is a victim. Each
+ *        victim is needed for the placement that was found.
+ * Cost   one search over the nodes per class of Pods, then one node per Pod: upstream decides the whole group again for
  *        every Pod that might be spared. Bounds: `domainsMax` domains of a topology key, fullest last.
  * After  k/k pkg/scheduler/framework/preemption/podgrouppreemption.go; with a topology key upstream does not preempt.
  */
@@ -179,8 +180,8 @@ class Search {
   }
 
   /**
-   * For a Pod like the last one, which no node took as it was: only nodes that were made free since may have room, and
-   * nodes of the last search that still help are good enough.
+   * For a Pod like the previous one, which fitted no node without preemption: only nodes that were freed since may have
+   * room. The nodes of the last search that still help are good enough.
    */
   #nodeLikeLast(info: PodInfo, among: Int32Array | undefined): string | undefined {
     const { cache, decider } = this.#deps;

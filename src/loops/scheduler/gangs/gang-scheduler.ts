@@ -5,13 +5,13 @@
  *                                                        ├─ too few: room by preemption? all nominated, victims evicted
  *                                                        └─ nor that: all wait; backoff and hints as for single Pods
  *
- * A decision may take several turns of the event loop, of some 20 ms each: Pods and nodes come and go in between. What was
- * placed is looked at again at the end, as a whole; when it does not hold any more, the group is decided anew, at last in
- * one turn (`overtakenMax`), so that busy clusters do not put it off for ever.
- * Holds  a Pod that was taken is bound, refused or back in the queue when `schedule` has ended, unless others took it.
- *        A torn group (some placed, too few) goes before all others: it holds nodes in vain.
- * Bounds `membersMax` Pods in one decision; a group that is larger is refused. `preemptorsMax` for room by preemption
- *        and for kept room; a larger group waits until there is room.
+ * A decision may take several turns of the event loop, of about 20 ms each, and Pods and nodes change in between. The
+ * whole placement is checked again at the end. If it is no longer valid, the group is decided again. After
+ * `overtakenMax` failures it is decided in one turn, so that busy clusters do not delay it forever.
+ * Holds  each taken Pod is bound, refused or back in the queue when `schedule` has ended, unless others took it. A torn
+ *        group (some placed, too few) has precedence over all others, because it occupies nodes without use.
+ * Bounds `membersMax` Pods in one decision; a larger group is refused. `preemptorsMax` Pods for preemption and for kept
+ *        room; a larger group waits until there is room.
  */
 import type { PodDisruptionBudget } from "#api/gen/types.ts";
 import { must } from "#base/assert.ts";

@@ -1,9 +1,9 @@
 /**
- * Groups in the scheduler's shell: what happens to Pods and PodGroups, told to `gangs.ts`; what `gang-scheduler.ts` decided,
- * carried out; the status of groups.
+ * Groups in the scheduler's shell: reports events of Pods and PodGroups to `gangs.ts`, carries out the decisions of
+ * `gang-scheduler.ts`, and writes the status of groups.
  *
  * Holds  a Pod of a group is in the queue's gated part exactly while `Gangs.isHeld` says so.
- * Bounds the status of a coscheduling group is worked out at most every `phaseEveryMs`.
+ * Bounds the status of a coscheduling group is computed at most once per `phaseEveryMs`.
  */
 import type { Pod, PodDisruptionBudget, PodGroup } from "#api/gen/types.ts";
 import { assert, must } from "#base/assert.ts";
@@ -172,8 +172,8 @@ export class GangShell {
   }
 
   /**
-   * Before the first decision, so that what an earlier scheduler left of a group goes before others: resolves when the
-   * groups of the Pods that wait are known, or after `knownWithinMs`.
+   * Call before the first decision, so that groups that an earlier scheduler left unfinished have precedence. Resolves
+   * when the groups of the waiting Pods are known, or after `knownWithinMs`.
    */
   async known(): Promise<void> {
     let timer: Timer | undefined;

@@ -1,6 +1,6 @@
 /**
- * Pods per CPU second of the pure core when they come in groups; every node is looked at for every Pod.
- * Run: node src/loops/scheduler/gangs/gangs.bench.ts [nodes] [pods of a group] [groups]
+ * Measures the Pods per CPU second of the pure core for Pods in groups; every node is examined for every Pod. Run: node
+ * src/loops/scheduler/gangs/gangs.bench.ts [nodes] [pods of a group] [groups]
  */
 import { FakeRandom } from "#platform/testing/random.ts";
 import { Cache } from "../cache.ts";

@@ -1,9 +1,9 @@
 /**
- * Which Pods belong to which group, and which of them wait for the rest.
+ * Tracks which Pods belong to which group, and which of them wait for the others.
  *
- * Holds  a Pod is in one gang at most, and there either waiting or placed (assumed counts); a gang without Pods is
- *        forgotten. `torn` are the gangs of which some Pods are placed, fewer than minCount, while others wait.
- * Cost   O(1) per Pod that comes, is placed or goes; a group without Pods costs nothing here.
+ * Holds  a Pod is in at most one gang, and is there either waiting or placed (or assumed). A gang without Pods is
+ *        removed. `torn` are the gangs of which some Pods are placed, fewer than minCount, while others wait.
+ * Cost   O(1) per Pod that is added, placed or removed; a group without Pods costs nothing here.
  */
 import type { PodInfo } from "../pod-info.ts";
 import type { GroupForm, GroupRef, GroupSpec } from "./group-spec.ts";

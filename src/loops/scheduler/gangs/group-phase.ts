@@ -5,8 +5,8 @@
  *            ▲                                       │
  *            └───────────(fewer are there)───────────┘
  *
- * After  pkg/controllers/podgroup_controller.go of sigs.k8s.io/scheduler-plugins, which takes the Pods of all namespaces;
- *        here they are those of the group's own.
+ * After  pkg/controllers/podgroup_controller.go of sigs.k8s.io/scheduler-plugins, which counts the Pods of all
+ *        namespaces; here only those of the group's namespace count.
  */
 import type { Pod } from "#api/gen/types.ts";
 import type { CoschedulingGroup, CoschedulingStatus } from "./group-spec.ts";

@@ -4,7 +4,7 @@
  *   a Pod names a group ──► discovery: is the form's API served? ─┬─ yes: an informer; the Pod is held until its group shows
  *                           (asked again, at most every second)   └─ no: the Pod is an ordinary one
  *
- * Holds  a form that nobody names costs no request. A Pod is held while nothing is known of its form.
+ * Holds  a form that no Pod names costs no request. A Pod is held while it is unknown whether its form is served.
  */
 import type { PodGroup } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";

@@ -1,9 +1,9 @@
 /**
- * What a PodGroup asks for, read from either of its forms:
+ * Reads the requirements of a PodGroup from either of its forms:
  *   native        `scheduling.k8s.io/v1alpha2` PodGroup, named by `spec.schedulingGroup` of its Pods;
  *   coscheduling  `scheduling.x-k8s.io/v1alpha1` PodGroup of sigs.k8s.io/scheduler-plugins, named by a label of its Pods.
  *
- * Holds  a Pod has one group at most: the field goes before the label.
+ * Holds  a Pod has at most one group: the field has precedence over the label.
  */
 import type { Pod, PodGroup } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";

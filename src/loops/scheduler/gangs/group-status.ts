@@ -1,10 +1,11 @@
 /**
- * Writes what became of groups into their status: PodGroupScheduled of a native group, as kube-scheduler does; the phase
- * and the numbers of a coscheduling one, as the controller of scheduler-plugins does.
+ * Writes the outcome of groups into their status: PodGroupScheduled of a native group, as kube-scheduler does; the
+ * phase and the numbers of a coscheduling group, as the controller of scheduler-plugins does.
  *
- * Holds  per group only the newest wish waits, and one request is under way; nothing is written that the object already
- *        says. A group that was scheduled once stays so. Best effort: the next try, or the next change of a Pod, writes again.
- * Bounds `inFlightMax` requests; one waiting wish per group with Pods.
+ * Holds  per group only the newest update waits, and one request is under way. An update that the object already
+ *        contains is not written. A group that was scheduled once stays scheduled. Best effort: the next try, or the
+ *        next change of a Pod, writes again.
+ * Bounds `inFlightMax` requests; one waiting update per group with Pods.
  */
 import type { Condition, PodGroup } from "#api/gen/types.ts";
 import { formatTime } from "#api/values/time.ts";

@@ -1,13 +1,13 @@
 /**
- * Room kept for a group that others keep passing by: where its Pods would fit if those that run now were gone, they are
- * nominated, so that what gets free there stays free for them. One group at a time, and for a bounded time.
+ * Keeps room for a group that other Pods keep overtaking. Its Pods are nominated on nodes where they would fit without
+ * the running Pods, so that freed room there stays free for them. One group at a time, and for a bounded time.
  *
  *   refused for `startMs` ──► a plan? nominated for `keptMs` ──► placed, or given up: rests as long
  *                              └ no plan (it would not fit an empty cluster): nothing is kept
  *
- * Holds  Pods of higher priority are not held up (Nominations); a group that can never fit holds up nobody.
- * Cost   a plan takes Pods off nodes and puts them back, node by node, emptiest first: some µs per Pod on them.
- * Why    without it a stream of small Pods takes whatever gets free, and a large group waits forever.
+ * Holds  Pods of higher priority are not delayed (Nominations). A group that can never fit delays no other Pods.
+ * Cost   a plan removes Pods from nodes and puts them back, node by node, emptiest first: some µs per Pod on them.
+ * Why    without it a stream of small Pods would take all freed room, and a large group would wait forever.
  */
 import type { Clock } from "#platform/clock.ts";
 import type { PodInfo } from "../pod-info.ts";

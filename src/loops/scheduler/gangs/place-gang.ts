@@ -1,9 +1,10 @@
 /**
- * Where a group goes: anywhere, or into one domain of its topology key.
+ * Selects the place of a group: any nodes, or one domain of its topology key.
  *
- * Out    the domain that takes most Pods; among those that take all, the fullest. Upstream adds both as scores of equal
+ * Out    the domain that fits most Pods; among those that fit all, the fullest. Upstream adds both as scores of equal
  *        weight; here a domain that takes more Pods always wins.
- * Bounds `trialsMax` domains are tried in one decision, fewer for a large group (`trialsFor`); the next goes on where this one ended.
+ * Bounds `trialsMax` domains are tried in one decision, fewer for a large group (`trialsFor`); the next decision
+ *        continues where this one ended.
  */
 import type { NodeTable } from "../node-table.ts";
 import type { PodInfo } from "../pod-info.ts";
@@ -120,8 +121,8 @@ function* searchDomains(
 }
 
 /**
- * The domain's nodes of static version `version`, without those that have gone since or have another label: their slots
- * may be other nodes'.
+ * The domain's nodes of static version `version`, without those that were removed since or have another label now:
+ * their slots may belong to other nodes.
  */
 export function nodesOf(
   nodes: NodeTable,

@@ -1,7 +1,7 @@
 /**
- * Decisions about groups against an oracle too simple to be wrong: for random clusters and random groups, a group of equal
- * Pods is placed exactly when some assignment holds `needed` of them (counted node by node, domain by domain), never in
- * part, never over a node, never over two domains; and preemption takes exactly what it needs.
+ * Compares decisions about groups with a simple oracle, for random clusters and random groups of equal Pods. A group
+ * must be placed exactly when some assignment fits `needed` of its Pods (counted node by node, domain by domain). It
+ * must never be placed in part, exceed a node, or span two domains. Preemption must take exactly the needed victims.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,14 +1,14 @@
 /**
  * DynamicResources: Pods with resource claims.
  *
- * Extended resources that a DeviceClass stands behind are one more claim, which differs by node and is made at the bind.
+ * Extended resources that a DeviceClass implements are one more claim, which differs by node and is made at the bind.
  *
  *   preFilter   the claims are there, and nobody else is allocating them; their classes exist
  *   filter      per node: allocated claims are good for it, the others can be allocated there
  *   postFilter  a claim that kept the Pod from every node is freed, when only this Pod has it
  *   reserve     devices for the chosen node are in flight; preBind writes them into the claims
  *
- * Placements are not given up by preemption: what a node lacks here, taking Pods away does not bring at once.
+ * Preemption does not help here: removing Pods does not free missing devices at once.
  * After  k/k pkg/scheduler/framework/plugins/dynamicresources.
  */
 import type { DeviceRequest, Node, ResourceClaim } from "#api/gen/types.ts";

@@ -1,6 +1,6 @@
 /**
- * ImageLocality: nodes that have the Pod's images already are better, the more so the larger these are and
- * the more nodes have them, so that not all Pods go to the first node that pulled.
+ * ImageLocality: nodes that already have the Pod's images score better. The score grows with the size of the images and
+ * with the number of nodes that have them, so that not all Pods go to the first node that pulled an image.
  * After  k/k pkg/scheduler/framework/plugins/imagelocality.
  */
 import type { Pod } from "#api/gen/types.ts";

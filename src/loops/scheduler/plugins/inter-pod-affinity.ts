@@ -2,7 +2,8 @@
  * InterPodAffinity: required and preferred (anti-)affinity of the Pod to placed ones, and of placed
  * ones to the Pod.
  *
- * Cost   per term O(domains of its topology key) to judge these, O(feasible) to look up each node's.
+ * Cost   per term O(domains of its topology key) to evaluate the domains, O(feasible) to look up the domain of each
+ *        node.
  */
 import type { Cycle } from "../cycle.ts";
 import type { TermGroup } from "../placed-terms.ts";

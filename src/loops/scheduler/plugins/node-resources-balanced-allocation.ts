@@ -1,7 +1,8 @@
 /**
- * NodeResourcesBalancedAllocation: how much closer the Pod brings a node's shares of its resources.
- * After  k/k pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go: 50 is what spoils the
- *        balance most, 75 what leaves it, 100 what mends it most.
+ * NodeResourcesBalancedAllocation: scores how much closer to each other the Pod brings the used shares of a node's
+ *                                  resources.
+ * After  k/k pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go: 50 worsens the balance most, 75
+ *        leaves it unchanged, 100 improves it most.
  */
 import type { NodeTable } from "../node-table.ts";
 import type { Plugin, PluginDeps } from "../plugin.ts";

@@ -1,10 +1,11 @@
 /**
- * NodeVolumeLimits: no more volumes of a CSI driver on a node than its CSINode allows.
+ * NodeVolumeLimits: limits the volumes of a CSI driver on a node to the number that its CSINode allows.
  *
  * Counted are the volumes of Pods on the node, assumed ones included, and those still attached to it, each once;
  * a claim without a volume counts as one of its class's provisioner.
  * In-tree volumes written into Pods count on nodes where a driver does their plugin's work.
- * Cost   nothing for Pods without such volumes; for others those of a node's Pods, where the node has a limit.
+ * Cost   nothing for Pods without such volumes; otherwise a walk over the volumes of a node's Pods, if the node has a
+ *        limit.
  * After  k/k pkg/scheduler/framework/plugins/nodevolumelimits.
  */
 import type { PersistentVolumeClaim } from "#api/gen/types.ts";

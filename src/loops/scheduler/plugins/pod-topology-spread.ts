@@ -2,8 +2,8 @@
  * PodTopologySpread. Hard constraints filter: a node's domain may hold at most `maxSkew` more matching
  * Pods than the emptiest eligible domain. Soft ones score: the emptier the domain, the better.
  *
- * Cost   per constraint O(domains) to judge these, O(feasible) to look up each node's; where some nodes do not take
- *        part, O(nodes that hold a matching Pod) to sum domains.
+ * Cost   per constraint O(domains) to evaluate the domains, O(feasible) to look up the domain of each node. If some
+ *        nodes are excluded, O(nodes with a matching Pod) to sum the domains.
  */
 import { tolerates } from "#api/selectors/node-match.ts";
 import type { Cycle } from "../cycle.ts";
@@ -182,8 +182,10 @@ function policiesHold(cycle: Cycle, nodes: NodeTable, slot: number, spread: Spre
 }
 
 /**
- * As upstream: per constraint, count × log(domains + 2) + maxSkew − 1; lowest sum is 100. A node
- * without one of the keys scores 0, unless the constraints are the built-in ones (`isLax`), which ask no label.
+ * As in upstream, the raw score is the sum over constraints of count × log(domains + 2) + maxSkew − 1; the lowest sum
+ * becomes
+ * 100. A node without one of the keys scores 0, unless the constraints are the built-in ones (`isLax`), which require
+ * no label.
  */
 function scoreSoft(
   cycle: Cycle,
@@ -250,8 +252,8 @@ function addRawPerNode(
 }
 
 /**
- * Of the feasible nodes with all `strict` keys. Without these, nodes that lack the key are one domain. Host names
- * count as often as there are nodes.
+ * Counts the domains of the feasible nodes with all `strict` keys. Without `strict` keys, the nodes that lack the key
+ * are one domain. For host names the count is the number of nodes.
  */
 function countDomains(cycle: Cycle, topologyKey: string, strict: readonly Spread[]): number {
   const { feasible, count } = cycle;

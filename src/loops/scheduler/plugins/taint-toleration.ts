@@ -1,6 +1,7 @@
 /**
- * TaintToleration: taints NoSchedule and NoExecute keep Pods away that do not tolerate them; the
- * fewer PreferNoSchedule taints are not tolerated, the better.
+ * TaintToleration: taints NoSchedule and NoExecute keep away Pods that do not tolerate them. The fewer PreferNoSchedule
+ * taints
+ * are not tolerated, the better the score.
  */
 import type { Taint } from "#api/gen/types.ts";
 import { tolerates } from "#api/selectors/node-match.ts";

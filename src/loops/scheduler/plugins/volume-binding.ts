@@ -1,14 +1,14 @@
 /**
- * VolumeBinding: claims that must exist and be bound, the node affinity of the volumes behind them, and
- * the binding of claims that wait for their first consumer.
+ * VolumeBinding: checks that claims exist and are bound, checks the node affinity of their volumes, and binds the claims
+ * that wait for their first consumer.
  *
  *   preFilter  which claims are bound, which wait; what no node can cure
  *   filter     per node: bound volumes are usable; each waiting claim finds a volume or a provisioner
  *   reserve    the volumes of the chosen node are assumed, the claims to provision get the node's name
  *   preBind    both are written; the Pod is bound once the binder has bound all of its claims
  *
- * After  k/k pkg/scheduler/framework/plugins/volumebinding. The choice is made anew in `reserve`: the
- *        cycle is synchronous, so it is the one that `filter` found.
+ * After  k/k pkg/scheduler/framework/plugins/volumebinding. `reserve` makes the choice again: the cycle is synchronous,
+ *        so the result is the same as in `filter`.
  */
 import type { Node, PersistentVolumeClaim, Pod } from "#api/gen/types.ts";
 import {

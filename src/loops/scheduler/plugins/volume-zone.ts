@@ -1,8 +1,8 @@
 /**
  * VolumeZone: volumes with zone or region labels are usable on nodes of that zone and region.
  *
- * A node without any such label takes all volumes: a cluster of one zone may have none. Claims that wait for
- * their first consumer have no volume yet; a generic ephemeral volume is not looked at, as upstream.
+ * A node without any such label takes all volumes: a cluster of one zone may have none. Claims that wait for their
+ * first consumer have no volume yet; as in upstream, generic ephemeral volumes are not checked.
  * After  k/k pkg/scheduler/framework/plugins/volumezone.
  */
 import type { Node, PersistentVolume } from "#api/gen/types.ts";

@@ -1,6 +1,6 @@
 /**
- * How good each feasible node is, by walking everything: upstream's formulas with its default weights, plugin by plugin,
- * each as its documentation and its Go arithmetic say (whole numbers where these are whole).
+ * Scores each feasible node by a full walk: upstream's formulas with its default weights, plugin by plugin, each
+ * according to its documentation and its Go arithmetic (whole numbers where these are whole).
  */
 import type { Node, Pod, PodAffinityTerm, TopologySpreadConstraint } from "#api/gen/types.ts";
 import { allocatable, isCounted, requestOf, spreadTakes } from "./reference-filters.ts";

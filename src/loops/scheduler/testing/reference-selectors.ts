@@ -1,6 +1,6 @@
 /**
- * Selectors of the slow reference, written from the documentation of the fields alone: nothing here is shared with the
- * scheduler, so that a mistake in one is not repeated by the other.
+ * Selectors of the slow reference, written from the documentation of the fields alone. No code is shared with the
+ * scheduler, so that a mistake in one is not repeated in the other.
  */
 import type { LabelSelector, Node, Pod, PodAffinityTerm, Taint } from "#api/gen/types.ts";
 
