@@ -1,9 +1,9 @@
 /**
- * Names that `--controllers` takes: upstream's, their older spellings, and this product's own for its controllers,
- * which are what events, logs and metrics show.
+ * The names that `--controllers` accepts: upstream's names, their older spellings, and this product's own controller
+ * names, which events, logs and metrics show.
  *
- * Source: cmd/kube-controller-manager/names and app, 1.36; cloud-provider/names. A name of upstream's that nothing here
- *         answers to is known, and chooses nothing.
+ * Source: cmd/kube-controller-manager/names and app, 1.36; cloud-provider/names. A name of an upstream controller that
+ *         does not exist here is accepted, and selects nothing.
  */
 
 /** Upstream's name, its older aliases, and our name if it differs. */

@@ -332,8 +332,8 @@ function openController(
 }
 
 /**
- * A worker that waits for the recovery budget holds only its key, and the budget bounds what is written: with more
- * workers an owner of a quiet namespace is in line beside those of a namespace that has hundreds.
+ * A worker that waits for the recovery budget holds only its key, and the budget bounds the writes. With more workers,
+ * an owner in a quiet namespace can queue beside the owners of a namespace that has hundreds.
  */
 function pacedWorkers(
   { recovery }: ManagerDeps,

@@ -2,9 +2,10 @@
  * Attach and detach for CSI drivers: a VolumeAttachment per node and volume that pods of the node use,
  * which the driver's attacher carries out, and `status.volumesAttached`, which the kubelet waits for.
  *
- * Order  a volume leaves `volumesAttached` before its VolumeAttachment is deleted: the kubelet must not
- *        mount what is about to go.
- * Keys   nodes; one reconcile serves all volumes of a node. An unwanted volume in use is looked at again.
+ * Order  a volume leaves `volumesAttached` before its VolumeAttachment is deleted: the kubelet must not mount a volume
+ *        that is about to be detached.
+ * Keys   nodes; one reconcile handles all volumes of a node. An unwanted volume that is still in use is checked again
+ *        later.
  */
 import type {
   CSIDriver,

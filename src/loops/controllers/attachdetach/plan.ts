@@ -1,9 +1,9 @@
 /**
  * Decides for one node, pure: volumes to attach, volumes to detach, and the content of volumesAttached.
  *
- * Holds  a volume is detached only when no pod of the node wants it, and the node does not use it any
- *        more, is out of service, or has been unhealthy for `forceDetachMs`.
- *        A volume of one node at a time is not attached while another node has it.
+ * Holds  a volume is detached only when no pod of the node wants it, and the node no longer uses it, is out of service,
+ *        or has been unhealthy for `forceDetachMs`. A volume that only one node may use at a time is not attached while
+ *        another node has it.
  * After  k/k pkg/controller/volume/attachdetach/reconciler/reconciler.go.
  */
 import type { Node, PersistentVolume, Pod, VolumeAttachment } from "#api/gen/types.ts";

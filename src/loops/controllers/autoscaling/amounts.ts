@@ -1,6 +1,6 @@
 /**
- * Amounts of metrics as whole thousandths, in the range of Go's int64: what a metrics server says of itself
- * may be any text, and no sum of them leaves the range.
+ * Amounts of metrics as whole thousandths, in the range of Go's int64. A metrics server may report any text; sums of
+ * amounts never leave the range.
  */
 import { int64Max } from "#api/go/go-integer.ts";
 import { formatQuantity, quantityOfMilli, tryParseQuantity } from "#api/values/quantity.ts";

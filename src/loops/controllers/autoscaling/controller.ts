@@ -1,9 +1,9 @@
 /**
- * Horizontal pod autoscaling: every `syncMs` the metrics of an autoscaler say how many replicas its target needs.
+ * Horizontal pod autoscaling: every `syncMs` computes from an autoscaler's metrics how many replicas its target needs.
  *
  *   scale of the target ─► bounds, or metrics (metrics-reader.ts) ─► plan.ts ─► scale ─► status
  *
- * Holds  nothing is written to a target whose metrics are unknown; what was read is old by a look at most.
+ * Holds  a target with unknown metrics is not written; the read state is never older than one round.
  */
 import type { HorizontalPodAutoscaler, Pod } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";

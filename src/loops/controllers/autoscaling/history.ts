@@ -1,10 +1,10 @@
 /**
- * What an autoscaler remembers between two looks: recommendations, for stabilization windows, and what it changed,
- * for the periods of policies.
+ * The memory of an autoscaler between two rounds: recommendations, for stabilization windows, and its changes, for the
+ * periods of policies.
  *
- * Holds  nothing that is older than the longest window or period it was asked for is kept.
- * Bounds one recommendation a look; the longest window the API takes is an hour: 240 at 15 s. Lost with the process, as
- *        upstream's: a new one begins with the replicas that it finds.
+ * Holds  entries older than the longest requested window or period are removed.
+ * Bounds one recommendation per round; the longest window that the API accepts is an hour: 240 at 15 s. As in upstream,
+ *        the memory is lost with the process: a new process starts with the current replicas.
  */
 
 interface Recommendation {

@@ -1,7 +1,7 @@
 /**
- * The resource of a kind, from discovery: for scale targets, and for the objects that metrics are about.
+ * Finds the resource of a kind by discovery: for scale targets, and for the objects that metrics describe.
  *
- * Bounds 200 group-versions, each asked for again after 30 s, as upstream's mapper is reset.
+ * Bounds 200 group-versions, each requested again after 30 s, the interval at which upstream resets its mapper.
  */
 import { parseApiVersion, qualifiedResource } from "#api/object.ts";
 import { isRecord } from "#base/is-record.ts";

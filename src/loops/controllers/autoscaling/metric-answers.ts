@@ -1,6 +1,6 @@
 /**
- * Answers of metrics APIs as readings. An aggregated server may say anything: every field is checked, and an item that is
- * malformed is left out, as if the metric was missing.
+ * Parses the answers of metrics APIs. An aggregated server may send anything, so every field is checked. A malformed
+ * item is left out, as if the metric was missing.
  */
 import { parseGoDuration } from "#api/go/go-duration.ts";
 import { parseTime } from "#api/values/time.ts";

@@ -1,7 +1,8 @@
 /**
- * One metric of an autoscaler: the replicas that it asks for, and what the status shows of it, pure. Texts are upstream's.
+ * Evaluates one metric of an autoscaler, pure: the replicas that it requires, and its entry in the status. Texts are
+ * upstream's.
  *
- * Holds  a metric that cannot be used is an outcome with a reason, never an exception beyond this file.
+ * Holds  a metric that cannot be used gives an outcome with a reason; no exception leaves this file.
  */
 import type { MetricSpec, MetricStatus, MetricTarget, MetricValueStatus } from "#api/gen/types.ts";
 import { milliOf, quantityText } from "./amounts.ts";

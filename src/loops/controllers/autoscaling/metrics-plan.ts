@@ -1,7 +1,7 @@
 /**
- * All metrics of an autoscaler together, pure: the highest number wins.
+ * Combines all metrics of an autoscaler, pure: the highest number of replicas wins.
  *
- * Holds  a metric that failed is no reason to have fewer replicas: with one, others may only add.
+ * Holds  while a metric fails, the other metrics may only increase the number of replicas.
  */
 import type { HorizontalPodAutoscaler, MetricStatus } from "#api/gen/types.ts";
 import { metricSpecs } from "./metric-specs.ts";

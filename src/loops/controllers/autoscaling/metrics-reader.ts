@@ -1,10 +1,11 @@
 /**
- * Reads metrics through the API server from whatever answers there: metrics.k8s.io, custom.metrics.k8s.io in the version
- * that the server prefers of those known, external.metrics.k8s.io. Paths and texts are those of upstream's clients.
+ * Reads metrics through the API server: from metrics.k8s.io, from custom.metrics.k8s.io in the server's preferred known
+ * version, and from external.metrics.k8s.io. Paths and texts are those of upstream's clients.
  *
- * Holds  a metrics server that hangs, lies or never ends costs one call its time and bytes, and is an error of that metric.
- * Bounds `metricsTimeoutMs` and `metricsBytesMax` a call. After `failuresMax` time-outs in a row an API is not asked for
- *        `pauseMs`, so that the workers serve autoscalers that other APIs answer.
+ * Holds  a metrics server that hangs, sends wrong data or never ends its answer costs the time and bytes of one call,
+ *        and is an error of that metric.
+ * Bounds `metricsTimeoutMs` and `metricsBytesMax` per call. After `failuresMax` consecutive time-outs an API is not
+ *        called for `pauseMs`, so that the workers can serve autoscalers of other APIs.
  */
 import type { LabelSelector, MetricIdentifier, MetricSpec } from "#api/gen/types.ts";
 import {

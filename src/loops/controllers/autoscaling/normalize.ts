@@ -1,9 +1,11 @@
 /**
- * From the number that metrics ask for to the one that is set, pure but for the history: bounds, stabilization, and how
- * fast (upstream's normalizeDesiredReplicas and ...WithBehaviors). Texts are upstream's.
+ * Converts the number of replicas that metrics require into the number that is set, pure except for the history:
+ * applies bounds, stabilization, and the rate of change (upstream's normalizeDesiredReplicas and ...WithBehaviors).
+ * Texts are upstream's.
  *
- * Without `behavior`  down only as far as the highest recommendation of the window; up to twice as many, or 4, a look.
- * With it             between the lowest recommendation of one window and the highest of the other; as fast as policies say.
+ * Without `behavior`  down only to the highest recommendation of the window; up to twice as many, or 4, per round.
+ * With it             between the lowest recommendation of one window and the highest of the other; at the rate of the
+ *                     policies.
  */
 import type { HorizontalPodAutoscaler, HPAScalingRules } from "#api/gen/types.ts";
 import { ceilReplicas, int32Max } from "./amounts.ts";

@@ -1,7 +1,8 @@
 /**
- * What an autoscaler does at one look, pure but for its history: whether metrics are needed, and then which size.
+ * Plans one round of an autoscaler, pure except for its history: decides whether metrics are needed, and then the size.
  *
- * Scale to zero needs no switch here: an API server takes `minReplicas: 0` only with its gate HPAScaleToZero on.
+ * Scale to zero needs no option here: an API server accepts `minReplicas: 0` only with its feature gate HPAScaleToZero
+ * on.
  */
 import type { HorizontalPodAutoscaler } from "#api/gen/types.ts";
 import { findCondition } from "#client/conditions.ts";

@@ -1,10 +1,10 @@
 /**
- * The pods of an autoscaler by what their metrics are worth (upstream's groupPods).
+ * Groups the pods of an autoscaler by the use of their metrics (upstream's groupPods).
  *
  * ready     counts, with its metric
- * unready   pending, or CPU of a pod that has just begun: left out, or taken as idle
- * missing   has no metric: taken so that it changes least
- * ignored   going or failed: left out
+ * unready   pending, or CPU of a pod that has just started: left out, or counted as idle
+ * missing   has no metric: counted so that it changes the result least
+ * ignored   being deleted or failed: left out
  */
 import type { Pod } from "#api/gen/types.ts";
 import { parseTime } from "#api/values/time.ts";

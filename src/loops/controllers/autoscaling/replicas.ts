@@ -1,9 +1,9 @@
 /**
- * How many replicas a metric asks for, pure (upstream's replica_calculator.go).
+ * Computes the replicas that a metric requires, pure (upstream's replica_calculator.go).
  *
- * Holds  a pod without a metric is counted so that it changes least: at its target when the rest asks for fewer,
- *        idle when the rest asks for more; and what was so assumed never turns the direction.
- *        Sums of hostile amounts stay in int64, replicas in int32.
+ * Holds  a pod without a metric is counted so that it changes the result least: at its target when the other pods
+ *        require fewer replicas, idle when they require more. These assumptions never reverse the direction. Sums of
+ *        hostile amounts stay in int64, replicas in int32.
  */
 import type { Pod } from "#api/gen/types.ts";
 import { int64Max } from "#api/go/go-integer.ts";

@@ -1,8 +1,8 @@
 /**
- * The selectors of all autoscalers, to find pods that two of them count.
+ * An index of the selectors of all autoscalers, to find pods that two of them select.
  *
- * Cost   of a question, a look-up per label of each pod, not a match per autoscaler: upstream's scan of all under one lock
- *        was the bound of its loop at 10,000 autoscalers.
+ * Cost   a query costs one look-up per label of each pod, not a match per autoscaler. Upstream's scan of all selectors
+ *        under one lock limited its loop at 10,000 autoscalers.
  * Bounds one entry per autoscaler; removed with it.
  */
 import type { Pod } from "#api/gen/types.ts";

@@ -1,9 +1,9 @@
 /**
- * Signs ConfigMap kube-public/cluster-info by every bootstrap token that may sign. The signature proves to the
- * holder of the token that the authority in that map is the cluster's (`kubeadm join`).
+ * Signs ConfigMap kube-public/cluster-info with every bootstrap token that may sign. The signature proves to the holder
+ * of the token that the authority in that map is the cluster's (`kubeadm join`).
  *
- * Holds  signatures of tokens that ended, were deleted or may not sign are taken away.
- * After  upstream's bootstrapsigner, which leaves an ended token's signature until the token is deleted.
+ * Holds  signatures of tokens that have expired, were deleted or may not sign are removed.
+ * After  upstream's bootstrapsigner, which keeps an expired token's signature until the token is deleted.
  */
 import type { ConfigMap, Secret } from "#api/gen/types.ts";
 import type { KeyOptions } from "#client/create-controller.ts";

@@ -1,7 +1,7 @@
 /**
- * Bootstrap tokens as the Secrets of kube-system they are kept in: what a loop reads of them. Pure.
+ * Reads bootstrap tokens from their Secrets in kube-system, for controllers. Pure.
  *
- * After  k8s.io/cluster-bootstrap: an expiration that is no RFC 3339 time counts as passed.
+ * After  k8s.io/cluster-bootstrap: an expiration that is not an RFC 3339 time counts as passed.
  */
 import type { Secret } from "#api/gen/types.ts";
 import { parseTime } from "#api/values/time.ts";

@@ -1,9 +1,9 @@
 /**
- * Approves requests of kubelets for client certificates, where the requester may: a node for itself
+ * Approves requests of kubelets for client certificates if the requester has the right: a node for itself
  * (`selfnodeclient`), a bootstrap token or an operator's account for any node (`nodeclient`).
  *
- * Holds  nothing is approved without a SubjectAccessReview about the requester as the server noted it.
- * After  upstream's csrapproving. Serving certificates are never approved here, as upstream.
+ * Holds  every approval needs a SubjectAccessReview of the requester that the server recorded.
+ * After  upstream's csrapproving. As in upstream, serving certificates are never approved here.
  */
 import type { CertificateSigningRequest } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";

@@ -1,6 +1,6 @@
 /**
- * Deletes certificate requests that nobody needs any more, once an hour: certificates fetched or ended,
- * refusals read, requests that nobody decided about (lifetime.ts).
+ * Deletes certificate requests that are no longer needed, once an hour: issued or expired certificates, denied
+ * requests, and requests without a decision (lifetime.ts).
  */
 import type { CertificateSigningRequest } from "#api/gen/types.ts";
 import type { KeyOptions } from "#client/create-controller.ts";

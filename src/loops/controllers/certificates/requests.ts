@@ -1,6 +1,6 @@
 /**
- * What certificate signing requests are and ask for: their conditions, and the checks of upstream's signers
- * in upstream's words. Pure.
+ * Reads certificate signing requests: their conditions, and the checks of upstream's signers with upstream's texts.
+ * Pure.
  */
 import type { CertificateSigningRequest } from "#api/gen/types.ts";
 import type { RequestNames } from "./authority.ts";

@@ -1,9 +1,9 @@
 /**
- * Signs approved certificate requests of the four signers of kubernetes.io, or says in condition Failed why
- * not. Requests of other signers are left alone.
+ * Signs approved certificate requests of the four signers of kubernetes.io, or gives the reason in condition Failed.
+ * Requests of other signers are ignored.
  *
- * Holds  only what is approved is signed, and what is signed once is left as it is.
- * After  upstream's csrsigning: four loops of one code there, one here.
+ * Holds  only approved requests are signed, and signed requests are never changed.
+ * After  upstream's csrsigning: upstream runs four loops of the same code, here there is one.
  */
 import type { CertificateSigningRequest } from "#api/gen/types.ts";
 import { formatTime } from "#api/values/time.ts";

@@ -1,6 +1,6 @@
 /**
- * ClusterRole aggregation: a role with an aggregationRule has the rules of all roles its selectors
- * match, sorted by name, each rule once. `admin`, `edit` and `view` grow by this.
+ * ClusterRole aggregation: a role with an aggregationRule gets the rules of all roles that its selectors match, sorted
+ * by name, each rule once. `admin`, `edit` and `view` are extended in this way.
  */
 import type { ClusterRole, PolicyRule } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";

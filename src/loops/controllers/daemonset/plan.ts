@@ -1,6 +1,6 @@
 /**
- * What a DaemonSet does next, pure: pods to create and delete (`planDaemons`), pods to replace in an
- * update (`planUpdate`, when there is nothing else to do), and its status.
+ * Plans the next step of a DaemonSet, pure: pods to create and delete (`planDaemons`), pods to replace in an update
+ * (`planUpdate`, when there is no other work), and its status.
  *
  * Holds  one pod per node that fits, two while a surge update has both; an update never makes more
  *        than maxUnavailable nodes unavailable, nor more than maxSurge nodes hold two.

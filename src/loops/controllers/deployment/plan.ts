@@ -1,6 +1,5 @@
 /**
- * What one reconcile of a Deployment does, pure: which step of the rollout is next, and how it sizes
- * the ReplicaSets.
+ * Plans one reconcile of a Deployment, pure: the next step of the rollout, and the sizes of the ReplicaSets.
  *
  * A plan has two parts, because the new ReplicaSet must exist before the sizes are decided:
  * `planStep` comes first, then the new ReplicaSet is created or refreshed, then `planScales` follows.

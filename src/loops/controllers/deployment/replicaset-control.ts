@@ -108,8 +108,8 @@ export class ReplicaSetControl {
   }
 
   /**
-   * The name is taken. Either an earlier create of ours lost its answer, and the ReplicaSet is used; or
-   * two templates have one hash, and the collision count changes the next name.
+   * Resolves a name conflict. Either an earlier create of ours lost its answer, and the existing ReplicaSet is used; or
+   * two templates have the same hash, and the collision count changes the next name.
    */
   async #resolveExisting(rollout: Rollout, name: string, progress: Progress): Promise<Progress> {
     const { metadata, spec } = rollout.deployment;

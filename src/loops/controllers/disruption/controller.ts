@@ -2,7 +2,7 @@
  * Disruption controller: keeps the status of PodDisruptionBudgets. The eviction subresource spends the
  * allowed disruptions and enforces the budget; this controller computes them.
  *
- * Safe  what cannot be counted allows nothing, and the condition says why (SyncFailed).
+ * Safe  if pods cannot be counted, no disruption is allowed, and the condition says why (SyncFailed).
  * Also  clears the DisruptionTarget condition of a pod whose deletion has not begun after two minutes.
  */
 import type { Pod, PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/gen/types.ts";

@@ -1,8 +1,8 @@
 /**
- * How many pods the controllers of some pods want: the whole of which a budget takes a share.
+ * Sums the desired replicas of the controllers of some pods: the total from which a budget takes its share.
  *
- * Known kinds are read from the caches; any other kind is asked for its `scale` subresource, which
- * must exist. A pod without a controller is part of no whole.
+ * Known kinds are read from the caches; for any other kind the `scale` subresource is read, which must exist. A pod
+ * without a controller does not count.
  */
 import type {
   Deployment,

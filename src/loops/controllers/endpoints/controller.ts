@@ -1,10 +1,10 @@
 /**
- * EndpointSlices and Endpoints of Services with a selector: which pods answer, and whether they are
- * ready. One loop for both, over one look at the pods; two service accounts, as upstream has two.
+ * Maintains EndpointSlices and Endpoints of Services with a selector: their pods, and whether these are ready. One loop
+ * for both reads the pods once; there are two service accounts, as in upstream.
  *
  * In    Services, Pods, Nodes (for zones), and the slices and Endpoints it writes.
- * Safe  slices that others manage are not touched; a reconcile waits until the cache shows what it
- *       wrote last (client/expectations.ts), so it never makes a second set.
+ * Safe  slices of other managers are not changed. A reconcile waits until the cache shows its last writes
+ *       (client/expectations.ts), so it never makes a second set.
  */
 import type { Endpoints, EndpointSlice, Node, Pod, Service } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";

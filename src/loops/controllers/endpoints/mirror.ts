@@ -1,6 +1,6 @@
 /**
- * What a hand-made Endpoints object of a Service without a selector is as slices, pure: one slice per
- * set of ports and address family, at most `mirroredMax` addresses each.
+ * Converts a manually created Endpoints object of a Service without a selector into slices, pure: one slice per set of
+ * ports and address family, with at most `mirroredMax` addresses each.
  */
 import type {
   DiscoveryEndpointPort,

@@ -1,6 +1,6 @@
 /**
- * EndpointSlice mirroring: hand-made Endpoints of Services without a selector appear as slices too, so
- * that clients which read only slices (such as kube-proxy) find them.
+ * EndpointSlice mirroring: copies manually created Endpoints of Services without a selector to slices, for clients that
+ * read only slices (such as kube-proxy).
  *
  * Safe  only slices with our own managed-by label are written or deleted; Endpoints with the skip-mirror
  *       label, and locks of old leader elections, are ignored.

@@ -1,12 +1,12 @@
 /**
- * From the wanted endpoints and the slices there are to the fewest writes, pure.
+ * Plans the fewest writes that turn the existing slices into slices with the wanted endpoints, pure.
  *
  * Holds  after the plan every wanted endpoint is in exactly one slice of its port set, no slice has
  *        more than `endpointsMax`, a slice that need not change is not written, and there is at least
  *        one slice: an empty one says that there are no endpoints.
- * After  upstream's EndpointSlice reconciler: endpoints stay in the slice they are in; new ones fill
- *        the slices that are written anyway, then the fullest that has room for all, then new ones;
- *        a slice that would go is written anew where one would be made.
+ * After  upstream's EndpointSlice reconciler: endpoints stay in their slice. New endpoints fill the slices that are
+ *        written anyway, then the fullest slice with room for all, then new slices. A slice that would be deleted is
+ *        rewritten where a new one would be created.
  */
 import type { DiscoveryEndpointPort, Endpoint, EndpointSlice } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";

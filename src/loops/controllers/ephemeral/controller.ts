@@ -1,6 +1,6 @@
 /**
- * Generic ephemeral volumes: a pod's `ephemeral` volume gets a claim called after pod and volume, owned by
- * the pod, so that the garbage collector deletes it with the pod.
+ * Generic ephemeral volumes: creates a claim for a pod's `ephemeral` volume, named after pod and volume. The pod owns
+ * it, so that the garbage collector deletes it with the pod.
  *
  * Safe  a claim of that name that the pod does not own is never used; the pod waits and an event says why.
  * After  k/k pkg/controller/volume/ephemeral/controller.go.

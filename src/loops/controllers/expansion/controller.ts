@@ -1,10 +1,10 @@
 /**
- * Claims that ask for more room than they have: handed over to the resizer outside, as all that is left in
- * upstream's controller.
+ * Hands claims that request more capacity than they have over to the external resizer. Upstream's controller does
+ * nothing else any more.
  *
- * In    bound PersistentVolumeClaims and their volumes. Out: the event ExternalExpanding; of volumes of in-tree
- *       sources whose work a CSI driver does, the annotation that names the driver for its external-resizer.
- * Safe  a claim that its volume is not bound to is only looked at again: nothing is written.
+ * In    bound PersistentVolumeClaims and their volumes. Out: the event ExternalExpanding; for volumes of in-tree
+ *       sources that a CSI driver has replaced, the annotation that names the driver for its external-resizer.
+ * Safe  if the volume is not bound to the claim, the claim is checked again later, and nothing is written.
  * After  k/k pkg/controller/volume/expand. Not here: in-tree plugins that resize by themselves; 1.36 has none
  *        that a node is not asked for (the admission plugin refuses what its class does not allow).
  */

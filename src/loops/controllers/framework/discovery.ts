@@ -38,8 +38,8 @@ export interface Discovery {
 }
 
 /**
- * Each resource once, without subresources: in its group's preferred version, or in the first other
- * one that has it. Rejects when `/apis` fails.
+ * Returns each resource once, without subresources: in its group's preferred version, or in the first other version
+ * that has it. Rejects when `/apis` fails.
  */
 export async function discover(client: Client): Promise<Discovery> {
   const groups = ((await client.raw("/apis")) as GroupList).groups ?? [];

@@ -1,6 +1,6 @@
 /**
- * Tells when the kinds of the server change: definitions of custom resources that come to be served, change
- * or go. For loops over every kind, which look at discovery every half minute otherwise.
+ * Notifies when the kinds of the server change: when definitions of custom resources are served, changed or removed. It
+ * is for controllers over every kind, which otherwise read discovery every half minute.
  */
 import type { CustomResourceDefinition } from "#api/gen/types.ts";
 import type { InformerSet } from "#client/informer-set.ts";

@@ -1,6 +1,6 @@
 /**
- * What a controller's service account may do: the ClusterRole `system:controller:ACCOUNT`, bound to the
- * account of kube-system. The API server writes the roles of all controllers at its start.
+ * The rights of a controller's service account: the ClusterRole `system:controller:ACCOUNT`, bound to the account in
+ * kube-system. The API server writes the roles of all controllers at its start.
  */
 export interface ControllerRole {
   /** Upstream's name of the service account. */

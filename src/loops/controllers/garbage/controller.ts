@@ -1,15 +1,15 @@
 /**
- * Garbage collector: objects whose owners are all gone are deleted; foreground deletion waits for
- * blocking dependents; orphaning removes the owner references of dependents.
+ * Garbage collector: deletes objects whose owners are all deleted. Foreground deletion waits for blocking dependents;
+ * orphaning removes the owner references of dependents.
  *
  * In    every resource that can be listed, watched and deleted, found by discovery every 30 s and when
  *       definitions of custom resources change.
- * Out   deletes and patches that name uid and resourceVersion: an object that has got another owner
- *       meanwhile is looked at again, never deleted for its old ones.
- * Safe  an owner that no informer has shown is asked for by a live GET before its dependents are
- *       deleted: it is absent only when the server says so. Dependents are orphaned only when every
- *       kind has been read, so that none is missed and collected later.
- * Slow  kinds that cannot be listed (a dead aggregated API) hold up the start by `syncMs` at most.
+ * Out   deletes and patches that name uid and resourceVersion: an object that got another owner meanwhile is checked
+ *       again, never deleted because of its old owners.
+ * Safe  an owner that no informer has shown is read by a live GET before its dependents are deleted: it is absent only
+ *       when the server says so. Dependents are orphaned only when every kind has been read, so that none is missed and
+ *       collected later.
+ * Slow  kinds that cannot be listed (an unavailable aggregated API) delay the start by at most `syncMs`.
  */
 import type { KubeObject, OwnerReference } from "#api/object.ts";
 import type { ResourceRef } from "#client/client.ts";

@@ -1,6 +1,6 @@
 /**
- * Owner references into another namespace: owners that an informer has shown elsewhere. Told once, with upstream's
- * event, when the second of the two is seen.
+ * Detects owner references to an owner that an informer has shown in another namespace. Each is reported once, with
+ * upstream's event, when the second of the two objects is seen.
  */
 import type { KubeObject, OwnerReference } from "#api/object.ts";
 import type { EventRecorder } from "#client/events.ts";

@@ -1,6 +1,6 @@
 /**
- * The garbage collector's writes. Each names the uid and the resourceVersion of the node it was decided
- * on: an object that has changed since is refused by the server, and looked at again.
+ * The garbage collector's writes. Each names the uid and the resourceVersion of the object on which it was decided. The
+ * server refuses the write if the object has changed since, and the object is checked again.
  */
 import { ApiError } from "#api/status.ts";
 import type { OwnerReference } from "#api/object.ts";

@@ -1,9 +1,9 @@
 /**
  * The owner graph: objects, their owners and dependents, by uid. Pure.
  *
- * Holds  for every observed object n and owner reference o of n: n is in dependents(o.uid), whether
- *        or not o itself was observed (a *virtual* node stands for it until it is seen or proved
- *        absent). Dependents and owners are kept in step, so no walk over all objects ever happens.
+ * Holds  for every observed object n and owner reference o of n: n is in dependents(o.uid), whether or not o itself was
+ *        observed (a *virtual* node stands for it until it is seen or proved absent). Dependents and owners are updated
+ *        together, so a walk over all objects is never needed.
  * Cost   O(owner references) per event; a node is a few hundred bytes.
  */
 import type { KubeObject, OwnerReference } from "#api/object.ts";

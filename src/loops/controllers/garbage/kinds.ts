@@ -1,10 +1,10 @@
 /**
- * The kinds of objects the garbage collector knows: found by discovery, each watched by an informer
- * that feeds the owner graph.
+ * The kinds that the garbage collector knows: found by discovery, each watched by an informer that feeds the owner
+ * graph.
  *
- * Holds  an informer is started once for a resource and kept while it is served, or may be: a group whose
- *        list cannot be read (an aggregated API that is away) keeps its kinds. A kind discovered later is added.
- *        A kind that is served no more is unknown: nothing is concluded from the server's 404 for it.
+ * Holds  an informer is started once for a resource and kept while the resource is served, or may be served: a group
+ *        whose list cannot be read (an unavailable aggregated API) keeps its kinds. A kind discovered later is added. A
+ *        kind that is no longer served is unknown: the server's 404 for it proves nothing.
  */
 import type { KubeObject } from "#api/object.ts";
 import type { Client, ResourceRef } from "#client/client.ts";

@@ -1,9 +1,11 @@
 /**
- * Verdicts on owners: from the graph where an informer has shown the owner, else by a live GET.
+ * Determines the state of owners: from the graph if an informer has shown the owner, else by a live GET.
  *
- * Holds  an owner is what a reference says whole: group, kind, name, uid, and the namespace of the dependent. A
- *        living uid under another kind or name is no owner, and proves nothing about those who name it right.
- * Bounds `absentMax` owners proved absent are remembered; the oldest is asked for again.
+ * Holds  all parts of a reference must match the owner: group, kind, name, uid, and the namespace of the dependent. An
+ *        existing uid under another kind or name is not the owner, and says nothing about correct references to this
+ *        uid.
+ * Bounds `absentMax` owners that were proved absent are remembered; the oldest is removed and checked again when
+ *        needed.
  */
 import type { OwnerReference } from "#api/object.ts";
 import { parseApiVersion } from "#api/object.ts";

@@ -3,10 +3,10 @@ import type { OwnerReference } from "#api/object.ts";
 import type { GraphNode } from "./graph.ts";
 
 /**
- * How an owner stands. `solid` and `unseen` (it exists, but no informer has shown it) keep a dependent
- * alive; `absent` and `waiting` (for its dependents, in foreground deletion) do not. While one of its owners is
- * `unknown` (of a kind that is not served, or not yet), or `invalid` (namespaced, of a cluster-scoped dependent),
- * nothing is done to an object, as by upstream.
+ * State of an owner. `solid` and `unseen` (it exists, but no informer has shown it) keep a dependent alive; `absent`
+ * and `waiting` (for its dependents, in foreground deletion) do not. As in upstream, an object is left unchanged while
+ * one of its owners is `unknown` (its kind is not served, or not yet) or `invalid` (a namespaced owner of a
+ * cluster-scoped dependent).
  */
 export type Verdict = "solid" | "absent" | "waiting" | "unseen" | "unknown" | "invalid";
 

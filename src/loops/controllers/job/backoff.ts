@@ -1,6 +1,6 @@
 /**
- * How long a Job waits before it makes another pod after failures, pure: 10 s after the first, doubling
- * to 10 min, counted from the end of the last failed pod; a success forgets the failures before it.
+ * Computes how long a Job waits before it creates another pod after failures, pure: 10 s after the first, doubling to
+ * 10 min, counted from the end of the last failed pod. A success resets the count of failures.
  */
 import { clampToSafe } from "#api/go/go-integer.ts";
 import type { Pod } from "#api/gen/types.ts";

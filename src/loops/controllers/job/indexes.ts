@@ -2,7 +2,7 @@
  * Completion indexes as the status writes them, `1,3-5,7`: sorted ranges, pure.
  *
  * Holds  ranges are disjoint, rising, and never touch: {1..2}, {3} is always {1..3}.
- * Cost   linear in ranges, not in indexes: a Job of 100,000 that is done is one range.
+ * Cost   linear in ranges, not in indexes: a completed Job of 100,000 indexes is one range.
  */
 export interface Range {
   readonly first: number;

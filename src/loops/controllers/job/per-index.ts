@@ -1,9 +1,9 @@
 /**
  * spec.backoffLimitPerIndex, pure: a limit of failures for each index of an Indexed Job.
  *
- * How  a pod says in an annotation how often its index has failed before it. So that the count is not
- *      lost, the last failed pod of an index is *held*: it keeps the tracking finalizer until its
- *      replacement, with the count plus one, exists or none is wanted any more.
+ * How  an annotation of a pod says how often its index has failed before. To preserve this count, the last failed pod
+ *      of an index is *held*: it keeps the tracking finalizer until its replacement, with the count plus one, exists or
+ *      none is wanted any more.
  * After KEP-3850.
  */
 import type { Job, Pod } from "#api/gen/types.ts";

@@ -174,8 +174,8 @@ function isAtWork(pod: Pod): boolean {
 }
 
 /**
- * Pods to delete: the first `count` in deletion order. Of an Indexed Job always the pods without a
- * valid index, and all but one pod of each index.
+ * Pods to delete: the first `count` in deletion order. For an Indexed Job always also the pods without a valid index,
+ * and all but one pod of each index.
  */
 export function surplusPods(job: Job, active: readonly Pod[], count: number): readonly Pod[] {
   const sorted = active.toSorted(compareActive);

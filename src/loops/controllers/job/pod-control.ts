@@ -1,8 +1,8 @@
 /**
  * Carries out a Job's pod plan, and removes the tracking finalizer.
  *
- * Safe  a surplus pod loses the finalizer before it is deleted, so that it is not taken for a failure;
- *       patches and deletes name the uid, and each is expected.
+ * Safe  a surplus pod loses the finalizer before it is deleted, so that it does not count as a failure. Patches and
+ *       deletes name the uid, and each is expected.
  */
 import type { Pod } from "#api/gen/types.ts";
 import { ApiError } from "#api/status.ts";

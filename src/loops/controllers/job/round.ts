@@ -1,6 +1,5 @@
 /**
- * One reconcile of a Job, pure: what it knows, which pods it creates and deletes, and what it reports
- * when that is done.
+ * One reconcile of a Job, pure: its input, the pods that it creates and deletes, and its final report.
  *
  * A round has three steps: `gatherRound`, then `planPods` is carried out, then `concludeRound`.
  */

@@ -1,9 +1,9 @@
 /**
- * Tokens in Secrets that were made for service accounts by themselves once, and that nobody has used for a year: marked as
- * invalid, and deleted another year later (upstream's legacy-serviceaccount-token-cleaner-controller).
+ * Marks automatically created token Secrets of service accounts as invalid when they have not been used for a year, and
+ * deletes them another year later (upstream's legacy-serviceaccount-token-cleaner-controller).
  *
- * Holds  a token that a pod names, that its account does not list, or that was made by hand is never touched; nothing is
- *        before uses have been noted for as long as a token may be unused.
+ * Holds  a token that a pod names, that its account does not list, or that was created manually is never changed. No
+ *        token is changed before uses have been recorded for as long as a token may be unused.
  */
 import type { ConfigMap, Pod, Secret, ServiceAccount } from "#api/gen/types.ts";
 import type { AnyObject } from "#api/object.ts";

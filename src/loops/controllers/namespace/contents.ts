@@ -1,7 +1,7 @@
 /**
  * The objects of a namespace, kind by kind: deletes all of them and counts what is left.
  *
- * Order  pods go before everything else (KEP-5080): what protects or configures a pod outlives it.
+ * Order  pods are deleted before all other objects (KEP-5080): objects that protect or configure a pod outlive it.
  */
 import type { Pod } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";

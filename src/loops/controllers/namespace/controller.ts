@@ -2,10 +2,9 @@
  * Namespace lifecycle: empties a namespace that is being deleted, pass by pass (contents.ts), and
  * finishes it when nothing is left.
  *
- * Shows  the five conditions of the status say what is left and what could not be read.
- * Safe   the `kubernetes` finalizer is removed only after a pass that found nothing left in any kind
- *        the server serves, and with no kind unread.
- * Pace   a pass after the last pod has gone, else after 0.25 s doubling to 15 s.
+ * Shows  the five conditions of the status report the remaining objects and the kinds that could not be read.
+ * Safe   the `kubernetes` finalizer is removed only after a pass that read every served kind and found no objects.
+ * Pace   a pass when the last pod has been removed, else after 0.25 s, doubling to 15 s.
  */
 import type { Namespace, NamespaceStatus, Pod } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";

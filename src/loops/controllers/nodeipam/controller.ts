@@ -1,9 +1,9 @@
 /**
- * Node IPAM: gives each node without pod addresses a range of each cluster range, as kube-controller-manager does with
- * --allocate-node-cidrs.
+ * Node IPAM: assigns to each node without pod addresses a part of each cluster range, as kube-controller-manager does
+ * with --allocate-node-cidrs.
  *
- * Holds  two nodes never get one range: what nodes have is occupied before the first is given out, and a range that
- *        may have been written is not given to another until its node is gone.
+ * Holds  two nodes never get the same range. The ranges of existing nodes are occupied before the first one is
+ *        assigned. A range that may have been written is not assigned to another node until its node is deleted.
  * Out    spec.podCIDR and spec.podCIDRs; an event CIDRNotAvailable when a range is used up.
  */
 import type { Node } from "#api/gen/types.ts";

@@ -1,8 +1,8 @@
 /**
- * Ranges of pod addresses of one cluster range: one for each node, all of one size, given out in rotation so that a
- * range that came back is not used again at once.
+ * Divides one cluster range into ranges of pod addresses: one per node, all of the same size. They are assigned in
+ * rotation, so that a released range is not reused at once.
  *
- * Holds  a range is given to one node at a time; what is occupied or reserved is not given out.
+ * Holds  a range is assigned to one node at a time; occupied or reserved ranges are not assigned.
  * Bounds 2^16 ranges at most, as upstream's limit of mask sizes.
  */
 import { addressText, type Range } from "#api/validation/ip.ts";

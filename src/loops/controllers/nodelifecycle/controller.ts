@@ -1,11 +1,11 @@
 /**
- * Node lifecycle: notices silent nodes, marks them and their pods, and gives them up at the pace their
+ * Node lifecycle: detects silent nodes, marks them and their pods, and taints them for eviction at the rate that their
  * zone allows (zones.ts). The taint eviction controller then removes the pods.
  *
  * In    Nodes, their Leases in kube-node-lease, Pods. A node is silent when neither its Lease nor its
  *       Ready heartbeat changed for the grace period (50 s) by the clock of this process (heartbeats.ts).
  * Out   node conditions and taints, the Ready condition of pods on silent nodes.
- * Cost  zones are counted once per look (5 s), over all nodes; only suspects are reconciled.
+ * Cost  zones are counted once per round (5 s), over all nodes; only suspect nodes are reconciled.
  */
 import type { Node, Pod } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";

@@ -1,8 +1,8 @@
 /**
- * When each node last gave a sign of life, by the monotonic clock of this process: clocks of nodes are
- * never compared with it.
+ * Records the time of each node's last heartbeat by the monotonic clock of this process: it is never compared with
+ * clocks of nodes.
  *
- * Holds  one record per node that was looked at; `forget` it when the node is deleted.
+ * Holds  one record per checked node; call `forget` when the node is deleted.
  */
 import type { Lease, Node } from "#api/gen/types.ts";
 import type { Informer } from "#client/informer.ts";

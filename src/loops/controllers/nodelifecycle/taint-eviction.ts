@@ -1,6 +1,6 @@
 /**
- * Taint eviction: pods that do not tolerate a NoExecute taint of their node are deleted, at once or
- * when their tolerationSeconds are over. A waiting eviction is cancelled when the taint or the pod is removed.
+ * Taint eviction: deletes pods that do not tolerate a NoExecute taint of their node, at once or after their
+ * tolerationSeconds. A waiting eviction is cancelled when the taint or the pod is removed.
  *
  *   due ─► asks the recovery budget ─► granted at once ─► evicted
  *                                  └─► in line, no worker held ─► granted: the key comes again ─► evicted

@@ -8,9 +8,9 @@ export function noExecute(node: Node): readonly Taint[] {
 }
 
 /**
- * Until the pod must go: undefined when it tolerates all for good, 0 or less when it must go now. Of a
- * taint the first toleration that covers it counts, as upstream; its seconds run from the taint's
- * timeAdded or, where that is not said, from `sinceMs`. The soonest wins.
+ * Time until the pod must be deleted. Undefined: it tolerates all taints without limit. 0 or less: now. As in upstream,
+ * the first toleration that covers a taint counts; its seconds start at the taint's timeAdded or, without one, at
+ * `sinceMs`. The earliest time wins.
  */
 export function evictionInMs(
   taints: readonly Taint[],

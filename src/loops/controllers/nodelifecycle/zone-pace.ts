@@ -1,6 +1,7 @@
 /**
- * The pace at which nodes may be given up: the state of the zones at the last look, and a token bucket
- * per zone. The rules are in zones.ts.
+ * Limits the rate at which nodes may be tainted: the state of the zones in the last round, and a token bucket per zone.
+ * The
+ * rules are in zones.ts.
  */
 import type { Node } from "#api/gen/types.ts";
 import type { Clock } from "#platform/clock.ts";

@@ -1,9 +1,9 @@
 /**
- * For how long kubelets may keep Secrets and ConfigMaps without asking again: an annotation on each node, by the size of
- * the cluster (upstream's ttl-controller).
+ * Sets an annotation on each node that says how long kubelets may cache Secrets and ConfigMaps, depending on the size
+ * of the cluster (upstream's ttl-controller).
  *
- * Holds  between two sizes that are near each other the time does not flap: each step begins above where the one before ends.
- * Cost   a step is written to a node when its kubelet writes next, not to all nodes at once.
+ * Holds  the time does not flap between two similar sizes: each step starts above the end of the previous one.
+ * Cost   a new step is written to a node at its kubelet's next write, not to all nodes at once.
  */
 import type { Node } from "#api/gen/types.ts";
 import type { ControllerOptions, ReconcileRequest } from "#client/create-controller.ts";

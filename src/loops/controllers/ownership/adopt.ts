@@ -27,8 +27,8 @@ export interface Adopter<T extends KubeObject> {
 }
 
 /**
- * The objects of `candidates` that the owner controls after this call. Throws when an orphan could
- * not be adopted: without it in the count, one pod too many would be created.
+ * Returns the objects of `candidates` that the owner controls after this call. Throws when an orphan could not be
+ * adopted: if it did not count, one pod too many would be created.
  */
 export async function claim<T extends KubeObject>(
   adopter: Adopter<T>,

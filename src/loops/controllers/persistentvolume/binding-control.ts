@@ -1,6 +1,6 @@
 /**
- * The binder's writes: each is an update of the version that was judged, so that of two bindings of
- * one volume the later is refused. Nothing is sent when the object is already as wished.
+ * The binder's writes: each updates the version on which it was decided, so that of two bindings of one volume the
+ * later one is refused. No request is sent when the object already has the wanted state.
  *
  * Order  volume, its phase, claim, its phase: a crash between two of them leaves a binding that the next
  *        reconcile completes, because the volume's claimRef has the claim's uid.

@@ -1,14 +1,14 @@
 /**
- * The binder: claims get volumes, volumes get phases, and released volumes are reclaimed. Volumes are
- * made by people or by external provisioners, never here.
+ * The binder: gives volumes to claims, sets the phases of volumes, and reclaims released volumes. People or external
+ * provisioners create volumes; this controller does not.
  *
  *   claim ──plan──► bind (volume, its phase, claim, its phase) | wait | hand over | lost
  *   volume ─plan──► Available | Bound | Released ──► kept, deleted or Failed
  *
- * Holds  one volume is bound to one claim: a choice is taken out of the index before the first write, and
- *        every write names the version that was judged.
- * Wakes  a free volume or a class wakes the claims that wait for its class, at most once a second:
- *        n volumes and n claims must not cost n * n. Upstream looks at all of them every 15 seconds.
+ * Holds  one volume is bound to one claim: a chosen volume is removed from the index before the first write, and every
+ *        write names the version on which it was decided.
+ * Wakes  a free volume or a class triggers the claims that wait for its class, at most once a second: n volumes and n
+ *        claims must not cost n * n. Upstream checks all of them every 15 seconds.
  */
 import type { PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from "#api/gen/types.ts";
 import {

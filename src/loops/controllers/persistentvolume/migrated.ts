@@ -1,6 +1,6 @@
 /**
- * In-tree volume plugins whose work CSI drivers do, and what their objects carry for it: the annotation
- * `migrated-to`, and finalizers by which external and in-tree deleters know their volumes. Pure.
+ * In-tree volume plugins that CSI drivers have replaced, and the marks on their objects: the annotation `migrated-to`,
+ * and the finalizers by which external and in-tree deleters recognise their volumes. Pure.
  * After  k/k pkg/controller/volume/persistentvolume/pv_controller_base.go, csi-translation-lib.
  */
 import type { PersistentVolume, PersistentVolumeClaim } from "#api/gen/types.ts";

@@ -1,9 +1,9 @@
 /**
- * The newest version known of each object: the cache's, or what was written here and the cache does not
- * show yet. A binding is four writes in a row; none may start from a version before the one ahead of it.
+ * The newest known version of each object: the cached one, or one that was written here and is not in the cache yet. A
+ * binding is four consecutive writes; each must start from the result of the previous one.
  *
  * Holds  get(key) has the highest resourceVersion of the cached and the written version.
- * Bounds one entry per write that the cache has not shown: it is dropped with the event.
+ * Bounds one entry per write that the cache has not shown yet: the event removes it.
  * After  k/k pkg/controller/volume/persistentvolume, storeObjectUpdate.
  */
 import type { KubeObject } from "#api/object.ts";

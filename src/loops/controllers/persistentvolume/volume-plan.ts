@@ -1,5 +1,5 @@
 /**
- * The next step of a volume, pure: its phase, and what becomes of it once its claim is gone.
+ * The next step of a volume, pure: its phase, and its treatment after its claim is deleted.
  * After  k/k pkg/controller/volume/persistentvolume/pv_controller.go, syncVolume and reclaimVolume.
  */
 import type { PersistentVolume, PersistentVolumeClaim } from "#api/gen/types.ts";

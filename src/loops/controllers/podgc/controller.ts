@@ -1,8 +1,8 @@
 /**
  * Pod garbage collector: every 20 s, deletes pods that no kubelet will ever finish (garbage.ts).
  *
- * Safe  a node must be missing for a whole quarantine and then be denied by a live GET before its
- *       pods count as orphans (missing-nodes.ts); deletes name the uid.
+ * Safe  a node must be missing for a whole quarantine, and a live GET must confirm this, before its pods count as
+ *       orphans (missing-nodes.ts). Deletes name the uid.
  */
 import { given } from "#base/given.ts";
 import type { Node, Pod } from "#api/gen/types.ts";

@@ -1,8 +1,8 @@
 /**
- * Nodes that pods name and that do not exist: missing from the cache for a whole quarantine, and then
- * denied by a live GET.
+ * Finds nodes that pods name but that do not exist: missing from the cache for a whole quarantine, and then confirmed
+ * missing by a live GET.
  *
- * Holds  one time per name that pods still use and the cache lacks.
+ * Holds  one time per name that pods still use and that is not in the cache.
  */
 import type { Client } from "#client/client.ts";
 import { isNotFound } from "#client/api-errors.ts";

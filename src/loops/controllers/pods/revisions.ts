@@ -1,6 +1,7 @@
 /**
- * ControllerRevisions: the templates a StatefulSet or DaemonSet has had. A rollback restores one of
- * them, and a label of each pod names its own.
+ * ControllerRevisions: the past and present templates of a StatefulSet or DaemonSet. A rollback restores one of them. A
+ * label
+ * of each pod names the pod's revision.
  */
 import { exactInteger } from "#base/exact-json.ts";
 import type { ControllerRevision, PodTemplateSpec } from "#api/gen/types.ts";
@@ -66,7 +67,7 @@ function byRevision(a: ControllerRevision, b: ControllerRevision): number {
 }
 
 /**
- * What to do when a revision of another template has the name.
+ * Decides what to do when a revision of another template already has the name.
  * @returns the next count to try. @throws to try later.
  */
 type OnCollision = (collisions: number | undefined) => Promise<number> | number;
@@ -78,8 +79,8 @@ interface Ensured {
 }
 
 /**
- * The revision of the owner's present template: found (and made the newest), or created.
- * `known` are the owner's revisions in the cache.
+ * Returns the revision of the owner's current template: an existing one (made the newest), or a new one. `known`: the
+ * owner's revisions in the cache.
  */
 export async function ensureRevision(
   deps: RevisionDeps,
@@ -101,8 +102,8 @@ export async function ensureRevision(
 }
 
 /**
- * Upstream compares bytes. Where none matches, one that restores the same template is as good: earlier versions
- * wrote the data in another form, and a new revision would restart the pods for nothing.
+ * Upstream compares bytes. If none matches, a revision that restores the same template is accepted: earlier versions
+ * wrote the data in another form, and a new revision would restart the pods without need.
  */
 function findSame(
   sorted: readonly ControllerRevision[],

@@ -2,9 +2,9 @@
  * A pod template as upstream prints it for its hash: Go's `%#v` of the typed struct, as go-spew writes it
  * with sorted keys and without pointer addresses.
  *
- * In     a template as the API server hands it out: quantities in canonical form, no nulls.
- * Holds  every field of every struct is printed, in Go's order, set or not: so the text changes with
- *        the Go types, and a new minor version of upstream gives new hashes.
+ * In     a template as the API server returns it: quantities in canonical form, no nulls.
+ * Holds  every field of every struct is printed in Go's order, even if it is not set. So the text changes with the Go
+ *        types, and a new minor version of upstream gives new hashes.
  */
 import type { PodTemplateSpec } from "#api/gen/types.ts";
 import { int64Max } from "#api/go/go-integer.ts";

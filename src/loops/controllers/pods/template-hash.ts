@@ -7,8 +7,8 @@ const prime = 0x01000193;
 const encoder = new TextEncoder();
 
 /**
- * The hash of ReplicaSets and of a DaemonSet's revisions: FNV-1a over the printed template, then over the
- * collision count where there is one. Zero and none give different hashes.
+ * The hash of ReplicaSets and of a DaemonSet's revisions: FNV-1a over the printed template, then over the collision
+ * count if there is one. A count of zero and no count give different hashes.
  */
 export function templateHash(
   template: PodTemplateSpec,

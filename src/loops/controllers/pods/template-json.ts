@@ -1,9 +1,9 @@
 /**
- * A pod template as the map that Go's encoder makes of the typed struct: zero values are left out where
- * upstream's tags say omitempty, structs that are not pointers always stand there, keys are sorted.
+ * A pod template as the map that Go's encoder makes of the typed struct: zero values are left out where upstream's tags
+ * say omitempty, structs that are not pointers are always present, keys are sorted.
  *
- * Why  upstream compares the data of ControllerRevisions byte by byte; ours must be what its controllers
- *      would have written, or they take every template for a new one.
+ * Why  upstream compares the data of ControllerRevisions byte by byte; ours must equal the data that its controllers
+ *      would have written; otherwise they would treat every template as a new one.
  */
 import type { PodTemplateSpec } from "#api/gen/types.ts";
 import type { JsonObject, JsonValue } from "#api/object.ts";

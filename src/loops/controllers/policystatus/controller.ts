@@ -1,10 +1,11 @@
 /**
- * The status of ValidatingAdmissionPolicies: `observedGeneration`, and `typeChecking` with a warning for each expression
- * that does not fit a kind the policy is about.
+ * Maintains the status of ValidatingAdmissionPolicies: `observedGeneration`, and `typeChecking` with a warning for each
+ * expression that does not fit a kind that the policy covers.
  *
- * Holds  a generation is checked once, as upstream: a kind that is defined later is seen when the policy changes.
- *        The status is applied, so that a kube-controller-manager beside it finds its own field manager.
- * Cost   one compilation per expression and kind; the event loop is given back after each.
+ * Holds  as in upstream, a generation is checked once: a kind that is defined later is checked only when the policy
+ *        changes. The status is written by apply, so that a kube-controller-manager in the same cluster finds its own
+ *        field manager.
+ * Cost   one compilation per expression and kind; the event loop is yielded after each.
  * After  pkg/controller/validatingadmissionpolicystatus, 1.36.
  */
 import type { ValidatingAdmissionPolicy } from "#api/gen/types.ts";

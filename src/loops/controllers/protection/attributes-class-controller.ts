@@ -1,6 +1,6 @@
 /**
- * Protection of VolumeAttributesClasses: a deleted one stays while a volume or a claim names it, as the
- * class it has, wants or is being changed to.
+ * Protection of VolumeAttributesClasses: a class that is being deleted stays while a volume or a claim names it as its
+ * current, wanted or target class.
  */
 import type {
   PersistentVolume,

@@ -1,6 +1,6 @@
 /**
- * Protection of claims in use: the finalizer that admission puts on a claim is removed only when no
- * pod needs the claim any more.
+ * Protection of claims in use: the finalizer that admission adds to a claim is removed only when no pod needs the claim
+ * any more.
  *
  * Safe  before the finalizer is removed, the pods of the namespace are listed live: a pod that the
  *       cache does not show yet must not lose its volume.

@@ -24,8 +24,8 @@ export function claimsOf(pod: Pod): readonly string[] {
 }
 
 /**
- * The claim must stay for the pod. Only pods with a node count: no kubelet starts a pod with a claim
- * that is going. A finished pod counts until it is gone, as its volumes may still be mounted.
+ * Whether the claim must stay for the pod. Only pods with a node count: no kubelet starts a pod with a claim that is
+ * being deleted. A finished pod counts until it is deleted, because its volumes may still be mounted.
  */
 export function usesClaim(pod: Pod, claim: PersistentVolumeClaim): boolean {
   if ((pod.spec?.nodeName ?? "") === "") return false;

@@ -1,12 +1,12 @@
 /**
- * ResourceQuota: recounts what the objects of a namespace use and writes it to status.used. Admission
- * charges new objects against it and only counts up; this controller notices deletions.
+ * ResourceQuota: recounts the usage of the objects of a namespace and writes it to status.used. Admission charges new
+ * objects and only counts up; this controller detects deletions.
  *
  * In    ResourceQuotas and every resource that some quota counts, by shared informers, as needed.
  * When  a quota changes, an object it counts is deleted, changes its usage, or comes into its scopes or
  *       leaves them, and every 5 minutes.
- * Safe  nothing is written before all resources of the quota have been read once: a count of a half
- *       empty cache would let too much in. A charge made meanwhile makes the write a conflict.
+ * Safe  the status is not written before all resources of the quota have been read once: the count of an incomplete
+ *       cache would admit too much. A concurrent charge makes the write a conflict.
  */
 import type { ResourceQuota, ResourceQuotaStatus } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";

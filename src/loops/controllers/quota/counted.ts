@@ -1,8 +1,8 @@
 /**
- * The resources that quotas count: an informer each, started when the first quota names the resource.
+ * Watches the resources that quotas count: one informer per resource, started when the first quota names it.
  *
- * Out   a call when an object was deleted or changed in a namespace with a quota. Creations are not
- *       reported: admission has charged them already.
+ * Out   a callback when an object was deleted or changed in a namespace with a quota. Creations are not reported,
+ *       because admission has already charged them.
  */
 import type { AnyObject, GroupResource, KubeObject } from "#api/object.ts";
 import { qualifiedResource } from "#api/object.ts";

@@ -2,9 +2,8 @@
  * ReplicaSet and ReplicationController: N pods of one template, no more and no fewer.
  *
  * In    ReplicaSets (or RCs) and Pods. Out: Pod creates and deletes, status.
- * Safe  a key whose writes are not in the cache yet creates and deletes nothing
- *       (client/expectations.ts); deletes name the uid; orphans that match are adopted, pods that no
- *       longer match are released (ownership/adopt.ts).
+ * Safe  a key whose writes are not in the cache yet makes no creates or deletes (client/expectations.ts); deletes name
+ *       the uid; orphans that match are adopted, pods that no longer match are released (ownership/adopt.ts).
  */
 import type { Pod } from "#api/gen/types.ts";
 import { jsonEqual } from "#api/json/json-value.ts";

@@ -1,13 +1,13 @@
 /**
- * Resource claims: made from templates for their Pods, reserved for Pods that were bound without the
- * scheduler, and given back when no Pod uses them any more.
+ * Resource claims: creates them from templates for their Pods, reserves them for Pods that were bound without the
+ * scheduler, and releases them when no Pod uses them any more.
  *
  *   pod:KEY    claims from templates ─► pod.status.resourceClaimStatuses ─► reserved, once the Pod has a node
  *   claim:KEY  reservations of Pods that are gone or done are dropped ─► the last one frees the devices ─► a
  *              generated claim of a Pod that is done is deleted
  *
  * Safe   a claim is freed only when neither the cache nor the server has a Pod that it is reserved for.
- * Bounds 500 uids of Pods seen deleted, which save a look at the server.
+ * Bounds 500 uids of Pods that were seen deleted, which saves a request to the server.
  * After  k/k pkg/controller/resourceclaim/controller.go. DRAWorkloadResourceClaims is off in 1.36: no PodGroups.
  */
 import type {

@@ -1,6 +1,6 @@
 /**
- * The resource claims of a Pod as their controller sees them: which are still needed, and the claim that a
- * template makes. Pure.
+ * The resource claims of a Pod, for their controller: decides which are still needed, and makes the claim of a
+ * template. Pure.
  *
  * After  k8s.io/dynamic-resource-allocation/resourceclaim; k/k pkg/controller/resourceclaim/controller.go.
  */

@@ -1,6 +1,6 @@
 /**
- * The Pods that a claim is reserved for: those that are gone or done are dropped; without any, the claim is
- * freed and its finalizer taken away, and a generated claim of a Pod that is done is deleted.
+ * Maintains the list of Pods for which a claim is reserved: removes deleted and finished Pods. A claim without Pods is
+ * freed and its finalizer removed. A generated claim of a finished Pod is deleted.
  */
 import type { Pod, ResourceClaim, ResourceClaimConsumerReference } from "#api/gen/types.ts";
 import { deleteProtection } from "#api/pods/resource-claims.ts";

@@ -1,6 +1,6 @@
 /**
- * A controller of namespaces, each of which must have one object of a given name: a namespace is looked at
- * when it changes, and when its object changes or is deleted.
+ * A controller for namespaces that must each have one object of a given name. A namespace is checked when it changes,
+ * and when its object changes or is deleted.
  */
 import type { Namespace } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";

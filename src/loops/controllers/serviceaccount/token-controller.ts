@@ -1,8 +1,8 @@
 /**
- * Secrets of type kubernetes.io/service-account-token: filled with a token, the authority and the
- * namespace of the account that their annotation names; deleted when that account is gone.
+ * Secrets of type kubernetes.io/service-account-token: fills them with a token, the authority and the namespace of the
+ * account that their annotation names; deletes them when that account is deleted.
  *
- * After  upstream's tokens-controller; as there, no Secrets are created for accounts.
+ * After  upstream's tokens-controller; as in upstream, no Secrets are created for accounts.
  * Reads  only Secrets of that type (a field selector), so no other secret is held in memory.
  */
 import type { Secret, ServiceAccount } from "#api/gen/types.ts";

@@ -1,8 +1,8 @@
 /**
- * ServiceCIDRs: one that is made becomes Ready, so that addresses come from it; one that is deleted stays while a
- * Service's address lies in it and in no other.
+ * ServiceCIDRs: a new range becomes Ready, so that addresses are allocated from it. A range that is being deleted stays
+ * while a Service's address is in it and in no other range.
  *
- * Grace  a deleted range that nothing needs goes after ten seconds: by then no server allocates from it any more.
+ * Grace  an unneeded range is removed ten seconds after its deletion: by then no server allocates from it any more.
  * After  k/k pkg/controller/servicecidrs.
  */
 import type { Condition, IPAddress, ServiceCIDR } from "#api/gen/types.ts";

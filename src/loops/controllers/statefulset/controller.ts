@@ -1,5 +1,5 @@
 /**
- * StatefulSets: pods with names that stay, in order, each with its own claims.
+ * StatefulSets: pods with stable names, in order, each with its own claims.
  *
  * In    StatefulSets, Pods, PersistentVolumeClaims, ControllerRevisions. Out: the same, and status.
  * Safe  the plan (plan.ts) is made only when the cache shows every earlier step; pod-control.ts says

@@ -1,5 +1,5 @@
 /**
- * What a StatefulSet does next, pure: the creates and deletes of one step, from its cached pods.
+ * Plans the next step of a StatefulSet, pure: its creates and deletes, from the cached pods.
  *
  * Holds  OrderedReady: pod n is created only when all below are available, and deleted only when all
  *        above are gone; at most one pod changes at any time. Parallel: no order on scaling.

@@ -2,8 +2,8 @@
  * Creates, repairs and deletes the pods and claims of a StatefulSet, with upstream's events. Like
  * upstream's StatefulPodControl.
  *
- * Safe  the claims of a pod are created before the pod; claims are never deleted here, only given
- *       owners (claims.ts); a pod is patched and deleted by uid, and each write is expected.
+ * Safe  the claims of a pod are created before the pod; claims are never deleted here, they only get owners
+ *       (claims.ts). A pod is patched and deleted by uid, and each write is expected.
  */
 import type {
   ControllerRevision,

@@ -1,6 +1,6 @@
 /**
- * A small world for tests of controllers: the API in memory, a clock that stands still, informers over
- * both, and events as text. Controllers run as in production, through queues and caches.
+ * A small environment for tests of controllers: the API in memory, a clock that stands still, informers over both, and
+ * events as text. Controllers run as in production, through queues and caches.
  */
 import type { Container, Pod } from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
