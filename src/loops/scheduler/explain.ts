@@ -1,7 +1,7 @@
 /**
  * Explains why a Pod is on its node, or on none: the nodes that each plugin refused and the change that would help, or
- * the scores of the remaining nodes. It uses the same filters and scores as decisions; extenders and preemption are not
- * run.
+ * the scores of the remaining nodes. It uses the same filters and scores as decisions, without extenders and without the
+ * room that is kept for nominated Pods.
  */
 import type { Node, Pod } from "#api/gen/types.ts";
 import type { Cache } from "./cache.ts";
