@@ -38,6 +38,7 @@ import { podNodeSelector } from "./pod-node-selector.ts";
 import { podGroupWorkloadExists } from "./pod-group-workload.ts";
 import { podTopologyLabels } from "./pod-topology-labels.ts";
 import { podSecurity } from "./pod-security.ts";
+import type { PodSecurityMetrics } from "./pod-security-metrics.ts";
 import { nodeDeclaredFeatures, podResizeValidator } from "./pod-resize.ts";
 import { podTolerationRestriction } from "./pod-toleration-restriction.ts";
 import { priority } from "./priority.ts";
@@ -75,6 +76,8 @@ interface DefaultPluginDeps {
   readonly serviceNumbers: ServiceNumbers;
   /** Absent: allocations for Services are not counted. */
   readonly allocations?: AllocatorMetrics;
+  /** Absent: PodSecurity counts nothing. */
+  readonly podSecurityMetrics?: PodSecurityMetrics;
   /** Resources that are currently served. */
   readonly served: () => readonly ResourceInfo[];
   readonly choice: PluginChoice;

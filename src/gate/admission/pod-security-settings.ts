@@ -2,6 +2,8 @@
 
 export type Level = "privileged" | "baseline" | "restricted";
 
+export type Mode = "enforce" | "warn" | "audit";
+
 export interface Standard {
   readonly level: Level;
   /** `latest` or `v1.N`. */
@@ -16,6 +18,15 @@ export interface PodSecuritySettings {
   readonly usernames: ReadonlySet<string>;
   readonly namespaces: ReadonlySet<string>;
   readonly runtimeClasses: ReadonlySet<string>;
+}
+
+/** The release that this server implements; later versions are evaluated like it. */
+export const latestMinor = 36;
+
+/** Returns 30 for `v1.30`, and our release for `latest`. */
+export function minorOf(version: string): number {
+  const asked = /^v1\.(\d+)$/.exec(version)?.[1];
+  return asked === undefined ? latestMinor : Number(asked);
 }
 
 /** From least to most strict. */

@@ -16,16 +16,18 @@ import { internalError, invalid } from "#api/status.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { describeViolations, judgePod } from "./pod-security-checks.ts";
 import type { Violation } from "./pod-security-checks.ts";
+import type { PodSecurityMetrics } from "./pod-security-metrics.ts";
 import {
+  latestMinor,
   type Level,
   levels,
+  minorOf,
+  type Mode,
   podSecurityDefaults,
   type PodSecuritySettings,
   type Standard,
 } from "./pod-security-settings.ts";
 import { forbiddenError } from "./request.ts";
-
-type Mode = "enforce" | "warn" | "audit";
 
 interface Policy {
   readonly enforce: Standard;
@@ -35,8 +37,6 @@ interface Policy {
 }
 
 const prefix = "pod-security.kubernetes.io/";
-/** The release that this server implements; later versions are evaluated like it. */
-const latestMinor = 36;
 /** Maximum existing pods checked when a namespace becomes stricter; upstream's default. */
 const podsCheckedMax = 3000;
 
@@ -71,16 +71,23 @@ function specTemplate(object: AnyObject): PodTemplateSpec | undefined {
   return (object["spec"] as { readonly template?: PodTemplateSpec } | undefined)?.template;
 }
 
+interface PluginDeps {
+  readonly lookup: Lister;
+  /** Absent: nothing is counted. */
+  readonly podSecurityMetrics?: PodSecurityMetrics;
+}
+
 interface Deps {
   readonly lookup: Lister;
   readonly settings: PodSecuritySettings;
+  readonly metrics: PodSecurityMetrics | undefined;
 }
 
 export function podSecurity(
-  { lookup }: { readonly lookup: Lister },
+  { lookup, podSecurityMetrics }: PluginDeps,
   settings: PodSecuritySettings = podSecurityDefaults,
 ): AdmissionPlugin {
-  const deps = { lookup, settings };
+  const deps = { lookup, settings, metrics: podSecurityMetrics };
   return {
     name: "PodSecurity",
     validate(request: AdmissionRequest): void {
@@ -96,40 +103,53 @@ export function podSecurity(
 
 function validatePod(deps: Deps, request: AdmissionRequest): void {
   if (ignoredSubresources.has(request.subresource)) return;
-  if (isExempt(deps.settings, request)) return;
-  const policy = namespacePolicy(deps, request.namespace);
-  if (policy === undefined) {
-    throw internalError(`failed to lookup namespace "${request.namespace}"`);
-  }
+  if (isExempt(deps, request)) return;
+  const policy = requiredPolicy(deps, request);
   if (isPrivileged(policy)) {
     annotate(request, "enforce-policy", "privileged:latest");
+    deps.metrics?.evaluated(request, "enforce", policy.enforce, "allow");
     return;
   }
   const pod = request.object as Pod;
   const old = request.oldObject as Pod | undefined;
   if (request.operation === "UPDATE" && old && !isSignificant(pod, old)) return;
-  if (isExemptClass(deps.settings, pod, request)) return;
-  noteFaults(request, policy);
+  if (isExemptClass(deps, pod, request)) return;
+  noteFaults(deps, request, policy);
   annotate(request, "enforce-policy", standardText(policy.enforce));
-  noteViolations(request, policy.audit, pod);
-  const forbidden = judge(policy.enforce, pod);
-  if (forbidden.length > 0) {
-    const what = `violates PodSecurity "${standardText(policy.enforce)}"`;
-    throw forbiddenError(request, `${what}: ${describeViolations(forbidden)}`);
-  }
-  warnAbout(request, policy.warn, pod);
+  noteViolations(deps, request, policy.audit, pod);
+  enforce(deps, request, policy.enforce, pod);
+  warnAbout(deps, request, policy.warn, pod);
+}
+
+/** @throws ApiError 500 for a namespace that is not there. */
+function requiredPolicy(deps: Deps, request: AdmissionRequest): Policy {
+  const policy = namespacePolicy(deps, request.namespace);
+  if (policy !== undefined) return policy;
+  deps.metrics?.failed(request, true);
+  throw internalError(`failed to lookup namespace "${request.namespace}"`);
+}
+
+/** @throws ApiError 403. */
+function enforce(deps: Deps, request: AdmissionRequest, standard: Standard, pod: Pod): void {
+  const forbidden = judge(standard, pod);
+  const decision = forbidden.length > 0 ? "deny" : "allow";
+  deps.metrics?.evaluated(request, "enforce", standard, decision);
+  if (decision === "allow") return;
+  const what = `violates PodSecurity "${standardText(standard)}"`;
+  throw forbiddenError(request, `${what}: ${describeViolations(forbidden)}`);
 }
 
 function validateWorkload(deps: Deps, request: AdmissionRequest, resource: string): void {
   const template = ownEntry(templates, resource)?.(request.object ?? {});
   if (template === undefined || request.subresource !== "") return;
-  if (isExempt(deps.settings, request)) return;
+  if (isExempt(deps, request)) return;
   const policy = namespacePolicy(deps, request.namespace);
-  if (policy === undefined || isAllPrivileged(policy)) return;
-  if (isExemptClass(deps.settings, template, request)) return;
-  noteFaults(request, policy);
-  noteViolations(request, policy.audit, template);
-  warnAbout(request, policy.warn, template);
+  if (policy === undefined) return deps.metrics?.failed(request, true);
+  if (isAllPrivileged(policy)) return;
+  if (isExemptClass(deps, template, request)) return;
+  noteFaults(deps, request, policy);
+  noteViolations(deps, request, policy.audit, template);
+  warnAbout(deps, request, policy.warn, template);
 }
 
 function isAllPrivileged({ audit, warn, errors }: Policy): boolean {
@@ -144,51 +164,63 @@ function annotate(request: AdmissionRequest, key: string, value: string): void {
   request.annotate?.(prefix + key, value);
 }
 
-function noteFaults(request: AdmissionRequest, { errors }: Policy): void {
+function noteFaults({ metrics }: Deps, request: AdmissionRequest, { errors }: Policy): void {
   if (errors.length === 0) return;
+  metrics?.failed(request, false);
   const texts = errors.map(({ field, message }) => `${field}: ${message}`);
   const why = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
   annotate(request, "error", `Failed to parse policy: ${why}`);
 }
 
-function noteViolations(request: AdmissionRequest, standard: Standard, pod: Pod): void {
+function noteViolations(
+  { metrics }: Deps,
+  request: AdmissionRequest,
+  standard: Standard,
+  pod: Pod,
+): void {
   const violations = judge(standard, pod);
   if (violations.length === 0) return;
+  metrics?.evaluated(request, "audit", standard, "deny");
   const what = `would violate PodSecurity "${standardText(standard)}"`;
   annotate(request, "audit-violations", `${what}: ${describeViolations(violations)}`);
 }
 
-function isExempt(
-  { namespaces, usernames }: PodSecuritySettings,
-  request: AdmissionRequest,
-): boolean {
+function isExempt({ settings, metrics }: Deps, request: AdmissionRequest): boolean {
+  const { namespaces, usernames } = settings;
   const isOfNamespace = namespaces.has(request.namespace);
   if (!isOfNamespace && !usernames.has(request.user.name)) return false;
   annotate(request, "exempt", isOfNamespace ? "namespace" : "user");
+  metrics?.exempted(request);
   return true;
 }
 
 function isExemptClass(
-  { runtimeClasses }: PodSecuritySettings,
+  { settings, metrics }: Deps,
   { spec }: Partial<Pod>,
   request: AdmissionRequest,
 ): boolean {
   const name = spec?.runtimeClassName;
-  if (name === undefined || !runtimeClasses.has(name)) return false;
+  if (name === undefined || !settings.runtimeClasses.has(name)) return false;
   annotate(request, "exempt", "runtimeClass");
+  metrics?.exempted(request);
   return true;
 }
 
-function warnAbout(request: AdmissionRequest, standard: Standard, pod: Pod): void {
+function warnAbout(
+  { metrics }: Deps,
+  request: AdmissionRequest,
+  standard: Standard,
+  pod: Pod,
+): void {
   const violations = judge(standard, pod);
   if (violations.length === 0) return;
+  metrics?.evaluated(request, "warn", standard, "deny");
   const what = `would violate PodSecurity "${standardText(standard)}"`;
   request.warn(`${what}: ${describeViolations(violations)}`);
 }
 
 function judge(standard: Standard, pod: Pod): readonly Violation[] {
-  const asked = /^v1\.(\d+)$/.exec(standard.version)?.[1];
-  const minor = Math.min(asked === undefined ? latestMinor : Number(asked), latestMinor);
+  const minor = Math.min(minorOf(standard.version), latestMinor);
   const spec = pod.spec ?? { containers: [] };
   return judgePod({ metadata: pod.metadata ?? {}, spec, minor }, standard.level);
 }

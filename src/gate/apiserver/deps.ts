@@ -10,6 +10,7 @@ import type { SelectorPool } from "#watch/selector-pool.ts";
 import type { WatchStreamDeps } from "#server/watch-stream.ts";
 import type { RequestMetrics } from "#server/metrics.ts";
 import type { Bodies } from "./body-text.ts";
+import type { IssuedCertificates } from "./issued-certificates.ts";
 import type { Catalog } from "./kind.ts";
 import type { Kubelets } from "./kubelet/deps.ts";
 
@@ -36,6 +37,7 @@ export interface ApiDeps {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: RequestMetrics;
+  readonly issuedCertificates: IssuedCertificates;
   /** Dependencies that all watches share. Counts are per kind and so not included. */
   readonly streams: Omit<WatchStreamDeps, "sent">;
   /** Selectors of open watches. */

@@ -1,7 +1,7 @@
 /** Requests in metrics: upstream's verbs, scopes and buckets, and no series by a client's choice of words. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ask, withPlane } from "./testing/plane.ts";
+import { ask, watch, withPlane } from "./testing/plane.ts";
 
 const configMaps = "/api/v1/namespaces/default/configmaps";
 
@@ -94,4 +94,21 @@ test("only answers to GET and LIST count as response sizes, and only short reque
       )
       .map((line) => labelsOf(line)["le"]);
     assert.deepEqual([bounds[0], bounds.at(-2), bounds.length], ["0.05", "60", 22]);
+  }));
+
+test("a watch that asks for initial events is timed once, to the bookmark that ends them, and no other is", () =>
+  withPlane(async (plane) => {
+    const asked = "watch=1&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    await watch(plane, `${configMaps}?watch=1&allowWatchBookmarks=true`);
+    await watch(plane, `${configMaps}?${asked}&sendInitialEvents=true`);
+    await watch(plane, `/api/v1/configmaps?${asked}&sendInitialEvents=true`);
+    await ask(plane, "POST", configMaps, { body: { metadata: { name: "a" } } });
+    await plane.clock.advance(120_000);
+    const name = "apiserver_watch_list_duration_seconds";
+    const lines = plane.metrics.text().split("\n");
+    const kind = 'group="",version="v1",resource="configmaps"';
+    assert.deepEqual(
+      lines.filter((line) => line.startsWith(`${name}_count`)),
+      ["namespace", "cluster"].map((scope) => `${name}_count{${kind},scope="${scope}"} 1`),
+    );
   }));

@@ -42,6 +42,7 @@ import type { Component } from "./component-statuses.ts";
 import { type Delegates, delegateOf, noDelegates } from "./delegates.ts";
 import type { ApiLimits, TokenMinter } from "./deps.ts";
 import { DiscoveryDocuments } from "./discovery-http.ts";
+import { IssuedCertificates } from "./issued-certificates.ts";
 import { issuerDocuments, type IssuerFacts } from "./issuer-http.ts";
 import type { Kubelets } from "./kubelet/deps.ts";
 import { OpenapiHttp } from "./openapi-http.ts";
@@ -253,6 +254,7 @@ function routeDeps(
     log,
     ...given({ tokens, tokenMinter, kubelets }),
     metrics,
+    issuedCertificates: new IssuedCertificates(deps.metrics),
     streams: {
       deadlines: streamDeadlines(deps.clock),
       joiner: new FrameJoiner(),

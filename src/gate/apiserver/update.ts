@@ -68,7 +68,9 @@ export async function writeThrough(
   write: Write,
 ): Promise<UpdateResult> {
   const attempts = new Attempts(deps.admission, context, kind, write.subresource, query);
+  let before: AnyObject | undefined;
   const transform = async (current: AnyObject | undefined): Promise<AnyObject> => {
+    before = current;
     if (current === undefined) {
       await authorizeCreate(deps, context);
       refuseWhileTerminating(kind, context.place.name);
@@ -85,7 +87,7 @@ export async function writeThrough(
   };
   const { namespace, name } = context.place;
   try {
-    return await kind.store.update(namespace, name, transform, {
+    const result = await kind.store.update(namespace, name, transform, {
       subresource: write.subresource,
       createIfMissing: write.createIfMissing,
       dryRun: query.dryRun,
@@ -94,6 +96,10 @@ export async function writeThrough(
       pace: context.pace,
       charge: copiesChargedTo(context.holding),
     });
+    if (before !== undefined && !query.dryRun) {
+      deps.issuedCertificates.noteUpdate(kind.resource, before, result.object.object);
+    }
+    return result;
   } catch (error) {
     await attempts.abandon();
     throw error;

@@ -37,7 +37,11 @@ export async function handleWatch(
   context.pace.note(context.request.query.length);
   await context.pace.step();
   const { name: caller } = context.user;
-  const stream = watchStream(deps, kind, query, { isMaking: makesItsOwn(context, form), caller });
+  const stream = watchStream(deps, kind, query, {
+    isMaking: makesItsOwn(context, form),
+    caller,
+    initialEventsSent: () => noteInitialEvents(deps, context, kind),
+  });
   if (handshake.kind === "refused") return handshake.response;
   if (context.explanation !== undefined)
     explainRead(context, "cache", watchIndex(context, kind, query));
@@ -143,16 +147,30 @@ function makesItsOwn({ request }: RequestContext, form: Negotiated): boolean {
   return form.transform !== undefined || form.mediaType === protobufType;
 }
 
+function noteInitialEvents(
+  { metrics, clock }: ApiDeps,
+  { place, receivedMs }: RequestContext,
+  { resource }: StoredKind,
+): void {
+  metrics.watchListed(resource, place, (clock.monotonicMs() - receivedMs) / 1_000);
+}
+
 function watchStream(
   deps: ApiDeps,
   kind: StoredKind,
   query: ListQuery,
-  made: { readonly isMaking: boolean; readonly caller: string },
+  made: {
+    readonly isMaking: boolean;
+    readonly caller: string;
+    readonly initialEventsSent: () => void;
+  },
 ): WatchStream {
   const { group, version, kind: name, resource } = kind.resource;
+  const { isMaking, caller, initialEventsSent } = made;
   const labels = [group, version, resource];
   const min = deps.limits.watchMsMin;
   const asked = query.timeoutSeconds ?? 0;
+  const hasEnd = query.sendInitialEvents === true && query.allowWatchBookmarks;
   const timeoutMs = asked > 0 ? asked * 1000 : min + deps.random.below(min);
   return new WatchStream(
     {
@@ -166,10 +184,12 @@ function watchStream(
     {
       apiVersion: kind.apiVersion,
       kind: name,
-      ...made,
+      isMaking,
+      caller,
+      ...(hasEnd && { initialEventsSent }),
       timeoutMs,
       allowBookmarks: query.allowWatchBookmarks,
-      hasEndOfInitialEvents: query.sendInitialEvents === true && query.allowWatchBookmarks,
+      hasEndOfInitialEvents: hasEnd,
       convert: (cached) => kind.show(cached),
       ...given({ prepared: kind.prepared }),
     },

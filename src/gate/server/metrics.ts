@@ -14,13 +14,16 @@ import type {
   MetricSet,
 } from "#metrics/metric-set.ts";
 import { isLongRunning, type RequestInfo } from "./request-info.ts";
-import { requestLabelNames, requestLabels, requestVerb } from "./request-labels.ts";
+import { requestLabelNames, requestLabels, requestScope, requestVerb } from "./request-labels.ts";
 
 const secondsBounds = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45,
   60,
 ];
 const sliSecondsBounds = secondsBounds.slice(2);
+const watchListSecondsBounds = [
+  0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60,
+];
 const responseBytesBounds = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 /** Bounds from 1 KiB, doubled seven times. */
 const eventBytesBounds = Array.from({ length: 8 }, (_, power) => 1024 * 2 ** power);
@@ -29,6 +32,9 @@ const sizedVerbs = new Set(["GET", "LIST"]);
 /** Codes by which the server ends a request in self-defence. */
 const terminations = new Set([429, 504]);
 const rowsMax = 5_000;
+
+type KindLabels = Pick<RequestInfo, "group" | "version" | "resource">;
+type WatchPlace = Pick<RequestInfo, "namespace" | "name">;
 
 interface RequestOutcome {
   readonly info: RequestInfo;
@@ -63,6 +69,7 @@ export class RequestMetrics {
   readonly #terminated: Counter;
   readonly #deprecated: Counter;
   readonly #rows = new Map<string, Row>();
+  readonly #watchListSeconds: Histogram;
   readonly watchEvents: Counter;
   readonly watchEventBytes: Histogram;
 
@@ -109,6 +116,12 @@ export class RequestMetrics {
       "[STABLE] 1 for each deprecated API that was asked for.",
       [...kind, "subresource", "removed_release"],
     );
+    this.#watchListSeconds = set.histogram(
+      "apiserver_watch_list_duration_seconds",
+      "[BETA] Response latency distribution in seconds for watch list requests broken by group, version, resource and scope.",
+      [...kind, "scope"],
+      watchListSecondsBounds,
+    );
     this.watchEvents = set.counter(
       "apiserver_watch_events_total",
       "[ALPHA] Watch events that were sent.",
@@ -136,6 +149,13 @@ export class RequestMetrics {
     subresource,
   }: Pick<RequestInfo, "group" | "version" | "resource" | "subresource">): void {
     this.#deprecated.set([group, version, resource, subresource, ""], 1);
+  }
+
+  /** Records the time from the receipt of a watch to the bookmark that ends its initial events. */
+  watchListed({ group, version, resource }: KindLabels, place: WatchPlace, seconds: number): void {
+    const { namespace, name } = place;
+    const scope = requestScope({ namespace, name, verb: "watch" });
+    this.#watchListSeconds.observe([group, version, resource, scope], seconds);
   }
 
   openStream(info: RequestInfo): () => void {

@@ -56,7 +56,7 @@ export function requestLabels(info: RequestInfo, verb: string, known: boolean): 
   if (!info.isResourceRequest) return [verb, "", "", "", pathName(info.path), "", "apiserver"];
   if (!known) return [verb, "", "", "", "", "", "apiserver"];
   const { group, version, resource, subresource } = info;
-  return [verb, group, version, resource, subresource, scopeOf(info), "apiserver"];
+  return [verb, group, version, resource, subresource, requestScope(info), "apiserver"];
 }
 
 function pathName(path: string): string {
@@ -64,7 +64,11 @@ function pathName(path: string): string {
   return ownEntry(paths, path.slice(1, end < 0 ? undefined : end)) ?? "";
 }
 
-function scopeOf({ name, namespace, verb }: RequestInfo): string {
+export function requestScope({
+  name,
+  namespace,
+  verb,
+}: Pick<RequestInfo, "name" | "namespace" | "verb">): string {
   if (name !== "" || verb === "create") return "resource";
   return namespace !== "" ? "namespace" : "cluster";
 }

@@ -73,6 +73,8 @@ interface WatchStreamOptions {
   readonly allowBookmarks: boolean;
   /** Whether the initial state ends with a bookmark with `initialEventsEnd`. */
   readonly hasEndOfInitialEvents?: boolean;
+  /** Called once, when the bookmark that ends the initial events is written. */
+  readonly initialEventsSent?: () => void;
   /** Whether the format differs from the stored bytes, so that each object is encoded (`WatchSink`). */
   readonly isMaking?: boolean;
   /** Converts stored objects to the requested version, for direct callers. */
@@ -120,12 +122,14 @@ export class WatchStream implements Expiring {
   #held: Disposable | undefined;
   /** Listener for the progress of the initial events; undefined once they are sent. */
   #beginning: BeginningListener | undefined;
+  #initialEventsSent: (() => void) | undefined;
   /** Action at the deadline. */
   #due: "bookmark" | "end" = "end";
 
   constructor(deps: WatchStreamDeps, options: WatchStreamOptions) {
     this.#deps = deps;
     this.#options = options;
+    this.#initialEventsSent = options.initialEventsSent;
   }
 
   get isMaking(): boolean {
@@ -143,6 +147,7 @@ export class WatchStream implements Expiring {
       else if (isLong) this.#rest();
       if (this.#held !== undefined) this.#drop();
       if (this.#beginning !== undefined) this.#began(items);
+      if (this.#initialEventsSent !== undefined) this.#noteEnd(items);
     } catch (error) {
       // An object that cannot be shown in this form ends only this stream, with an ERROR event.
       this.#finish(error);
@@ -204,6 +209,12 @@ export class WatchStream implements Expiring {
   #began(items: readonly StreamItem[]): void {
     this.#beginning?.moved();
     if (items.at(-1)?.initialEventsEnd === true) this.#begun();
+  }
+
+  #noteEnd(items: readonly StreamItem[]): void {
+    if (items.at(-1)?.initialEventsEnd !== true) return;
+    this.#initialEventsSent?.();
+    this.#initialEventsSent = undefined;
   }
 
   #begun(): void {

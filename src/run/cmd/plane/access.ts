@@ -28,6 +28,7 @@ import type { MetricSet } from "#metrics/metric-set.ts";
 import { type Issuers, openIssuers } from "./authentication/issuers.ts";
 import type { AuthenticationSetup } from "./authentication/setup.ts";
 import { type TokenWebhookSetup, webhookTokens } from "./authentication/token-webhook.ts";
+import { reloadObserver } from "./authentication/metrics.ts";
 import { openAuthorizers } from "./authorization/authorizers.ts";
 import type { AuthorizationSetup } from "./authorization/setup.ts";
 import { legacyUseNoter } from "./legacy-use.ts";
@@ -122,14 +123,19 @@ export interface ServerAccess {
   close(): void;
 }
 
+/** Without a configuration of authentication the metrics of its reload are there, without series. */
+function issuersOf(deps: AccessDeps, apiAudiences: readonly string[]): Issuers | undefined {
+  const { authentication } = deps;
+  if (authentication !== undefined) return openIssuers(deps, authentication, apiAudiences);
+  reloadObserver(deps, "authentication", undefined);
+  return undefined;
+}
+
 export function serverAccess(deps: AccessDeps): ServerAccess {
   const { lookup, frontProxy } = deps;
   const tokens = serviceAccountTokens(deps);
   const { apiAudiences, issuer } = tokens;
-  const issuers =
-    deps.authentication === undefined
-      ? undefined
-      : openIssuers(deps, deps.authentication, apiAudiences);
+  const issuers = issuersOf(deps, apiAudiences);
   const authenticator = createAuthenticator(
     {
       certificates: new CertificateAuthenticator({

@@ -5,6 +5,7 @@ import { type Admission } from "#admission/admission.ts";
 import { createAdmission } from "#admission/chain.ts";
 import { AllocatorMetrics } from "#admission/allocator-metrics.ts";
 import { AdmissionMetrics } from "#admission/metrics.ts";
+import { PodSecurityMetrics } from "#admission/pod-security-metrics.ts";
 import { defaultPlugins } from "#admission/default-plugins.ts";
 import type { ServiceNumbers } from "#admission/service-addresses.ts";
 import type { ResourceQuota } from "#api/gen/types.ts";
@@ -113,6 +114,7 @@ function planeAdmission(
   const plugins = defaultPlugins({
     ...host,
     lookup,
+    podSecurityMetrics: new PodSecurityMetrics(metrics),
     allocations: new AllocatorMetrics(metrics, lookup, numbers.range),
     access: access.access,
     readCertificateRequest,

@@ -51,8 +51,8 @@ export function openIssuers(
 }
 
 function currentOf(deps: IssuersDeps, { first, file }: AuthenticationSetup) {
+  const observe = reloadObserver(deps, "authentication", file && hashOf(file.text));
   if (file === undefined) return () => first;
-  const observe = reloadObserver(deps, "authentication", hashOf(file.text));
   const { clock, log } = deps;
   const watched = new ConfigurationFile({ clock, log, observe }, file);
   return () => watched.current();

@@ -18,29 +18,36 @@ interface ReloadMetricsDeps {
   readonly serverId: string;
 }
 
-/** Counts reloads. `what`: authentication or authorization. `firstHash`: hash of the text at the start. */
+/**
+ * Counts reloads. `what`: authentication or authorization. `firstHash`: hash of the text at the start; undefined where
+ * there is no file: then the metrics are there without series.
+ */
 export function reloadObserver(
   { clock, metrics, serverId }: ReloadMetricsDeps,
   what: string,
-  firstHash: string,
+  firstHash: string | undefined,
 ): ReloadObserver {
   const name = `apiserver_${what}_config_controller`;
   const split = `of ${what} configuration split by status and apiserver identity.`;
   const labels = ["status", "apiserver_id_hash"];
   const total = `${name}_automatic_reloads_total`;
-  const reloads = metrics.counter(total, `Total number of automatic reloads ${split}`, labels);
+  const reloads = metrics.counter(
+    total,
+    `[BETA] Total number of automatic reloads ${split}`,
+    labels,
+  );
   const last = metrics.gauge(
     `${name}_automatic_reload_last_timestamp_seconds`,
-    `Timestamp of the last automatic reload ${split}`,
+    `[BETA] Timestamp of the last automatic reload ${split}`,
     labels,
   );
   const id = sha256(serverId);
   let hash = firstHash;
   metrics.gaugeOf(
     `${name}_last_config_info`,
-    `Information about the last applied ${what} configuration with hash as label, split by apiserver identity.`,
+    `[ALPHA] Information about the last applied ${what} configuration with hash as label, split by apiserver identity.`,
     ["apiserver_id_hash", "hash"],
-    () => [[[id, hash], 1]],
+    () => (hash === undefined ? [] : [[[id, hash], 1]]),
   );
   const note = (status: string): void => {
     reloads.add([status, id]);

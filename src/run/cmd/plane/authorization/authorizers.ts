@@ -36,7 +36,7 @@ export function openAuthorizers(deps: AuthorizersDeps, setup: AuthorizationSetup
   const { first, file } = setup;
   let configured = first;
   let union = builder.build(first);
-  const watched = file === undefined ? undefined : watchedFile(deps, file);
+  const watched = watchedFile(deps, file);
   const current = (): Authorizer => {
     const next = watched?.current() ?? first;
     if (next === configured) return union;
@@ -54,9 +54,10 @@ export function openAuthorizers(deps: AuthorizersDeps, setup: AuthorizationSetup
   };
 }
 
-function watchedFile(deps: AuthorizersDeps, file: NonNullable<AuthorizationSetup["file"]>) {
+function watchedFile(deps: AuthorizersDeps, file: AuthorizationSetup["file"]) {
   const { clock, log } = deps;
-  const observe = reloadObserver(deps, "authorization", hashOf(file.text));
+  const observe = reloadObserver(deps, "authorization", file && hashOf(file.text));
+  if (file === undefined) return undefined;
   return new ConfigurationFile({ clock, log, observe }, file);
 }
 
