@@ -19,7 +19,8 @@ export class Exposition {
   #chunk = new Uint8Array(chunkBytes);
   #used = 0;
   #head = new Uint8Array(1024);
-  #headBytes = 0;
+  /** The used part of `#head`, as a view, because copying a view is several times faster than a loop over its bytes. */
+  #rowHead = this.#head.subarray(0, 0);
 
   /** Number of full chunks: a measure of the work done so far. */
   get fullChunks(): number {
@@ -37,14 +38,17 @@ export class Exposition {
   startRow(head: string): void {
     const bytesMax = head.length * unitBytesMax;
     if (bytesMax > this.#head.length) this.#head = new Uint8Array(bytesMax);
-    this.#headBytes = encoder.encodeInto(head, this.#head).written;
+    const { written } = encoder.encodeInto(head, this.#head);
+    this.#rowHead = this.#head.subarray(0, written);
   }
 
   /** Appends a line: the head of the row, `tail` and a value. */
   sample(tail: Uint8Array, value: number): void {
-    this.#reserve(this.#headBytes + tail.length + numberBytesMax);
-    this.#append(this.#head, this.#headBytes);
-    this.#append(tail, tail.length);
+    const head = this.#rowHead;
+    this.#reserve(head.length + tail.length + numberBytesMax);
+    this.#chunk.set(head, this.#used);
+    this.#used += head.length;
+    this.#append(tail);
     const digits = String(value);
     for (let i = 0; i < digits.length; i++) this.#chunk[this.#used++] = digits.charCodeAt(i);
     this.#chunk[this.#used++] = newline;
@@ -68,7 +72,8 @@ export class Exposition {
     this.#used = 0;
   }
 
-  #append(bytes: Uint8Array, length: number): void {
-    for (let i = 0; i < length; i++) this.#chunk[this.#used++] = bytes[i] ?? 0;
+  /** For a few bytes: up to some twenty, a loop is faster than a call that copies. */
+  #append(bytes: Uint8Array): void {
+    for (let i = 0; i < bytes.length; i++) this.#chunk[this.#used++] = bytes[i] ?? 0;
   }
 }
