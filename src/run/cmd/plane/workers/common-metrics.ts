@@ -13,6 +13,8 @@ const common = [
   /^apiserver_clusterip_repair|^kube_apiserver_clusterip_allocator_(allocated|available)_ips$/,
   /^kube_apiserver_nodeport_allocator_(allocated|available)_ports$/,
   /^apiserver_watch_cache_resource_version$/,
+  // Every thread reads the same file again.
+  /^apiserver_(authentication|authorization)_config_controller_/,
   /^apiserver_flowcontrol_priority_level_(seat_utilization|request_utilization)$/,
 ];
 
