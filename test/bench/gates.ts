@@ -18,18 +18,26 @@ import {
   measureFairness,
   measureRemembered,
 } from "./gate-costs.ts";
+import { measureScrape } from "./scrape.ts";
 
-const usage = `npm run bench -- gates [--tokens 2000] [--rounds 200000] [--bindings 10000]
+const usage = `npm run bench -- gates [--tokens 2000] [--rounds 200000] [--bindings 10000] [--objects 50000]
 
 What the gates cost a request, in microseconds of CPU: tokens of an issuer seen for the first time, by algorithm, and remembered;
 authorization by RBAC with many bindings; a remembered answer of an authorization webhook; a seat of priority and fairness with
 50 schemas, by itself and with RBAC for 10,000 users; the next of 10,000 waiting works; an audit event; a value sealed.
+Then, in milliseconds, what a scrape of /metrics costs the loop of a server with many objects and series.
 
   --tokens N     tokens that are verified
   --rounds N     requests with what is remembered
   --bindings N   ClusterRoleBindings
+  --objects N    objects that the scraped server has
 `;
-const flags = flagsOf(usage, { tokens: "2000", rounds: "200000", bindings: "10000" });
+const flags = flagsOf(usage, {
+  tokens: "2000",
+  rounds: "200000",
+  bindings: "10000",
+  objects: "50000",
+});
 const count = flags.number("tokens");
 const rounds = flags.number("rounds");
 const clock = new NodeClock();
@@ -153,3 +161,5 @@ await measureDispatch(measure, rounds / 4);
 await measureAudit(measure, rounds / 4);
 await measureEncryption(measure, rounds / 4);
 console.log(JSON.stringify({ unit: "microseconds of CPU a request", ...figures }));
+const scrape = await measureScrape(flags.number("objects"));
+console.log(JSON.stringify({ unit: "milliseconds", ...scrape }));
