@@ -559,7 +559,7 @@ describe("work that is not waited for", () => {
     "crowd/relay/relay.ts": ["this.#balance("],
     "crowd/relay/access/stream-review.ts": ["this.#look("],
     "crowd/relay/xds/xds-call.ts": ["this.#identify(", "this.#decide(", "this.#review("],
-    "loops/controllers/nodelifecycle/taint-eviction.ts": ["grant.then("],
+    "loops/controllers/framework/eviction-line.ts": ["grant.then("],
     "loops/scheduler/bind.ts": ["this.#bind(", "this.#bindWhenReady(", "this.#prepare("],
     "loops/scheduler/gangs/gang-shell.ts": ["evictVictim("],
     "loops/scheduler/gangs/group-status.ts": ["this.#patch("],

@@ -8,13 +8,6 @@
  * Facts of Kubernetes 1.36 with its default feature gates.
  */
 export const absentControllerRules = `
-device-taint-eviction-controller
-  delete,get,list,watch | core | pods
-  patch,update | core | pods/status
-  read | resource.k8s.io | resourceclaims
-  read | resource.k8s.io | resourceslices
-  read | resource.k8s.io | deviceclasses
-  events
 route-controller
   list,watch | core | nodes
   patch | core | nodes/status

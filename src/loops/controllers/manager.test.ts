@@ -61,7 +61,7 @@ function managerIn(
 /** As --controllers of kube-controller-manager 1.36 lists them, without those that nothing here answers to. */
 const upstreamNames =
   `bootstrap-signer certificatesigningrequest-approving certificatesigningrequest-cleaner
-  certificatesigningrequest-signing clusterrole-aggregation cronjob daemonset deployment disruption endpointslice
+  certificatesigningrequest-signing clusterrole-aggregation cronjob daemonset deployment device-taint-eviction disruption endpointslice
   endpointslice-mirroring ephemeral-volume garbage-collector horizontal-pod-autoscaler job
   legacy-serviceaccount-token-cleaner namespace node-lifecycle
   persistentvolume-attach-detach persistentvolume-binder persistentvolume-expander persistentvolume-protection

@@ -41,6 +41,10 @@ import { isChosen } from "./controller-names.ts";
 import { CronJobController, cronJobRole } from "./cronjob/controller.ts";
 import { DaemonSetController, daemonSetRole } from "./daemonset/controller.ts";
 import { DeploymentController, deploymentRole } from "./deployment/controller.ts";
+import {
+  DeviceTaintEvictionController,
+  deviceTaintEvictionRole,
+} from "./devicetaint/controller.ts";
 import { DisruptionController, disruptionRole } from "./disruption/controller.ts";
 import { EndpointSliceController, endpointSliceRole } from "./endpoints/controller.ts";
 import { endpointsRole } from "./endpoints/endpoints-control.ts";
@@ -220,6 +224,11 @@ const factories: readonly NamedFactory[] = [
     (deps, { nodeLifecycle }) => new NodeLifecycleController(deps, nodeLifecycle),
   ],
   ["taint-eviction-controller", nodeRole, (deps) => new TaintEvictionController(deps)],
+  [
+    "device-taint-eviction-controller",
+    deviceTaintEvictionRole,
+    (deps) => new DeviceTaintEvictionController(deps),
+  ],
   ["service-cidr-controller", serviceCidrsRole, (deps) => new ServiceCidrsController(deps)],
   ["ttl-controller", nodeTtlRole, (deps) => new NodeTtlController(deps)],
   [

@@ -1,6 +1,12 @@
 /** Metrics of the controllers' work, with upstream's names, labels and buckets. They are kept across terms. */
 import type { Job, JobStatus, ResourceClaim } from "#api/gen/types.ts";
-import type { Counter, Histogram, HistogramCell, MetricSet } from "#metrics/metric-set.ts";
+import type {
+  Counter,
+  CounterCell,
+  Histogram,
+  HistogramCell,
+  MetricSet,
+} from "#metrics/metric-set.ts";
 
 const doubled = (first: number, count: number): readonly number[] =>
   Array.from({ length: count }, (_, power) => Number((first * 2 ** power).toFixed(3)));
@@ -20,6 +26,8 @@ export class ControllerMetrics {
   readonly #evictions: Counter;
   readonly #cronSkew: HistogramCell;
   readonly #claimsCreated: Counter;
+  readonly #deviceEvictions: CounterCell;
+  readonly #deviceEvictionSeconds: HistogramCell;
 
   constructor(set: MetricSet) {
     const labels = ["completion_mode", "result", "action"];
@@ -62,6 +70,21 @@ export class ControllerMetrics {
       "[ALPHA] ResourceClaims made from templates, and attempts that failed.",
       ["status", "admin_access"],
     );
+    this.#deviceEvictions = set
+      .counter(
+        "device_taint_eviction_controller_pod_deletions_total",
+        "[ALPHA] Pods deleted because of taints of their devices.",
+        [],
+      )
+      .cell([]);
+    this.#deviceEvictionSeconds = set
+      .histogram(
+        "device_taint_eviction_controller_pod_deletion_duration_seconds",
+        "[ALPHA] Time from the turn of a pod with a tainted device until it was deleted in seconds.",
+        [],
+        [0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240],
+      )
+      .cell([]);
   }
 
   resourceClaimCreated(status: "success" | "failure", { spec }: ResourceClaim): void {
@@ -99,6 +122,12 @@ export class ControllerMetrics {
   /** `zone`: region and zone joined as in upstream; empty: the node names none. */
   nodeGivenUp(zone: string): void {
     this.#evictions.add([zone]);
+  }
+
+  /** `lateMs`: since the time at which the pod had to go. */
+  deviceTaintEvicted(lateMs: number): void {
+    this.#deviceEvictions.count++;
+    this.#deviceEvictionSeconds.observe(lateMs / 1_000);
   }
 
   cronJobCreated(skewMs: number): void {

@@ -4,7 +4,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Deployment, Pod, PodTemplateSpec, StatefulSet } from "#api/gen/types.ts";
+import type {
+  Deployment,
+  DeviceTaint,
+  Pod,
+  PodTemplateSpec,
+  ResourceSlice,
+  StatefulSet,
+} from "#api/gen/types.ts";
 import type { KubeObject } from "#api/object.ts";
 import { ensurePki } from "#auth/pki-files.ts";
 import type { Client, ResourceRef } from "#client/client.ts";
@@ -76,6 +83,19 @@ const objects: readonly (readonly [keyof typeof refs, string, object])[] = [
   ["pods", "scratch", { spec: { ...template.spec, volumes: [scratch] } }],
 ];
 
+const deviceClasses = { group: "resource.k8s.io", version: "v1", resource: "deviceclasses" };
+const broken: DeviceTaint = { key: "broken", effect: "NoExecute" };
+
+/** One device for all nodes, with these taints. */
+function slice(taints: readonly DeviceTaint[]): ResourceSlice {
+  const pool = { name: "shared", generation: 1, resourceSliceCount: 1 };
+  const devices = [{ name: "gpu-0", taints }];
+  return {
+    metadata: { name: "shared" },
+    spec: { driver: "gpu.example.com", pool, allNodes: true, devices },
+  };
+}
+
 /** Volumes made by hand, and a class whose claims wait for their pod. */
 async function createVolumes(client: Client): Promise<void> {
   for (const [name, storageClassName] of [
@@ -136,6 +156,8 @@ async function converge(client: Client): Promise<void> {
   };
   await client.create(refs.clusterroles, "", whole as KubeObject);
   await createVolumes(client);
+  await client.create(deviceClasses, "", { metadata: { name: "gpu" }, spec: {} } as KubeObject);
+  await client.create(refs.resourceslices, "", slice([]));
   for (const [kind, name, fields] of objects)
     await client.create(refs[kind], "default", { metadata: { name }, ...fields } as KubeObject);
 
@@ -148,7 +170,14 @@ async function converge(client: Client): Promise<void> {
   await settled(client, "horizontalpodautoscalers", "web", "desiredReplicas=4");
   await until(client, refs.jobs, "brief", (one) => one === undefined);
   await until(client, refs.pods, "claimant", hasClaim);
-  await client.delete(refs.pods, "default", "claimant");
+  await until(
+    client,
+    refs.pods,
+    "claimant",
+    (one) => (one as Pod | undefined)?.spec?.nodeName !== undefined,
+  );
+  await client.patch(refs.resourceslices, "", "shared", "merge", slice([broken]));
+  await until(client, refs.pods, "claimant", (one) => one === undefined);
   for (const name of ["disk", "late"]) {
     await settled(client, "persistentvolumeclaims", name, "phase=Bound");
     await until(client, refs.persistentvolumes, name, (one) => phaseOf(one) === "Bound");

@@ -70,6 +70,7 @@ export const refs = {
   csinodes: storage("csinodes"),
   resourceclaims: resource("resourceclaims"),
   resourceclaimtemplates: resource("resourceclaimtemplates"),
+  resourceslices: resource("resourceslices"),
   ipaddresses: { group: "networking.k8s.io", version: "v1", resource: "ipaddresses" },
   servicecidrs: { group: "networking.k8s.io", version: "v1", resource: "servicecidrs" },
   clusterroles: { group: "rbac.authorization.k8s.io", version: "v1", resource: "clusterroles" },

@@ -7,6 +7,7 @@ const table: readonly (readonly [flag: string, ...controllers: readonly string[]
   ["concurrent-cron-job-syncs", "cronjob-controller"],
   ["concurrent-daemonset-syncs", "daemonset-controller"],
   ["concurrent-deployment-syncs", "deployment-controller"],
+  ["concurrent-device-taint-eviction-syncs", "device-taint-eviction-controller"],
   // No controller: here Endpoints are written together with the EndpointSlices of their Service.
   ["concurrent-endpoint-syncs"],
   ["concurrent-ephemeralvolume-syncs", "ephemeral-volume-controller"],

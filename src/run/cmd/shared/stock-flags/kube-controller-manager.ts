@@ -9,7 +9,7 @@ const atOnce = "changes are acted upon as they come; what comes together is writ
 export const kubeControllerManagerFlags: readonly StockFlag[] = [
   ...componentFlags,
   ...clientFlags,
-  ...unused("concurrent-device-taint-eviction-syncs:int concurrent-service-syncs:int", notHere),
+  ...unused("concurrent-service-syncs:int", notHere),
   ...unused(
     "endpoint-updates-batch-period:duration endpointslice-updates-batch-period:duration mirroring-endpointslice-updates-batch-period:duration",
     atOnce,
