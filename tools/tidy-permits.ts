@@ -17,7 +17,6 @@ export const permits: Permits = {
   ],
   cycles: [],
   testOnly: {
-    "tests of roles look at their leases": ["src/crowd/client/election.ts leaseResource"],
     "custom resources have a scale subresource and selectable fields": [
       "src/core/api/convert/scale.ts applyScaleToPath",
       "src/core/api/convert/scale.ts scaleFromPaths",

@@ -102,6 +102,7 @@ export type TimerName =
   | "list.idle"
   | "sink.append"
   | "sink.state"
+  | "sink.history"
   | "autoscaler.scan"
   | "autoscaler.drain"
   | "autoscaler.call"

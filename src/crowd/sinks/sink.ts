@@ -8,6 +8,7 @@
  */
 import { Backoff } from "#client/backoff.ts";
 import { sleep } from "#platform/clock.ts";
+import { withinDeadline } from "./append-deadline.ts";
 import { type Batch, type BufferLimits, RecordBuffer } from "./record-buffer.ts";
 import { SinkConfigError, type SinkDriver, type SinkSession } from "./sink-driver.ts";
 import { HistoryGoneError, SourceReader, type SinkSource } from "./source-reader.ts";
@@ -25,7 +26,6 @@ const sinkLimits: BufferLimits = {
   batchBytesMax: 2 ** 18,
   batchRecordsMax: 256,
 };
-const appendMsMax = 30_000;
 const backoffLimits = { firstMs: 200, mostMs: 15_000 };
 
 type SinkDeps = Omit<SourceDeps, "counts"> & { readonly metrics: SinkMetrics };
@@ -108,23 +108,10 @@ export class Sink {
 
   async #append(session: SinkSession, buffer: RecordBuffer, batch: Batch): Promise<void> {
     const { clock, metrics } = this.#deps;
-    await this.#withinDeadline(session.append(batch.records));
+    await withinDeadline(clock, session.append(batch.records));
     buffer.landed(batch);
     this.#backoff.reset();
     metrics.landed(this.#definition.name, batch, clock.monotonicMs());
-  }
-
-  /** Fails when the sink does not answer in time: then it counts as unreachable, whatever the state of its connection. */
-  async #withinDeadline(appended: Promise<void>): Promise<void> {
-    const late = Promise.withResolvers<never>();
-    const timer = this.#deps.clock.after("sink.append", appendMsMax, () =>
-      late.reject(new Error(`no answer in ${appendMsMax / 1000} s`)),
-    );
-    try {
-      await Promise.race([appended, late.promise]);
-    } finally {
-      timer.cancel();
-    }
   }
 
   async #pause(error: unknown, signal: AbortSignal): Promise<void> {

@@ -9,6 +9,7 @@
  * S2  A gap is closed by the difference, deletions included; a sink that cannot tell what it knows gets a
  *     whole snapshot between marks, and what is not in it is gone.
  * S3  Nothing is read while the buffer is full: the watch ends, and goes on later from its position.
+ * S4  A source of a replay ends: with SNAPSHOT_END, or with a POSITION of its last revision once the watch has passed it.
  */
 import type { AnyObject, KubeObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
@@ -17,12 +18,12 @@ import { retryAfterMs } from "#client/api-errors.ts";
 import { Backoff } from "#client/backoff.ts";
 import type { Client, ListOf, WatchedEvent } from "#client/client.ts";
 import { keyOf } from "#client/indexer.ts";
-import { apiErrorOf, isStatus } from "#client/transport.ts";
 import { type Clock, sleep } from "#platform/clock.ts";
 import type { Log } from "#platform/log.ts";
 import type { Random } from "#platform/random.ts";
 import { Deltas } from "./deltas.ts";
 import { type Encoding, encodeTold, type Told } from "./formats.ts";
+import { errorOf, isHistoryGone } from "./history-gone.ts";
 import {
   comparing,
   parsePosition,
@@ -44,7 +45,15 @@ export interface SinkSource {
     readonly labelSelector?: string;
     readonly fieldSelector?: string;
   };
+  /** What a replay sends of the source before its reader ends. Absent: everything, without end. */
+  readonly replay?: Replay;
 }
+
+export type Replay =
+  /** The whole state, between marks. */
+  | { readonly kind: "state" }
+  /** The events after `from`, up to `until`, both as decimal revisions. */
+  | { readonly kind: "history"; readonly from: string; readonly until: string };
 
 export interface SourceDeps {
   readonly client: Client;
@@ -61,6 +70,8 @@ interface SourceCounts {
 
 const backoffLimits = { firstMs: 100, mostMs: 30_000 };
 const watchSecondsMin = 300;
+/** Duration of a replay's watch: servers send a bookmark before its end, which shows that nothing more comes. */
+const replayWatchSeconds = 10;
 const shortWatchMs = 1_000;
 const pageObjects = 500;
 /** Interval at which the position of a source without events is written, so that a restart finds its history. */
@@ -89,6 +100,7 @@ export class SourceReader {
   /** Position at which the next watch begins; newer than `#text` after bookmarks. */
   #position: Position | undefined;
   #hasPut = false;
+  #isDone: boolean;
   #positionPutMs: number;
 
   constructor(
@@ -103,12 +115,17 @@ export class SourceReader {
     this.#backoff = new Backoff(deps, backoffLimits);
     this.#text = to.session.positions.get(source.name);
     this.#position = parsePosition(this.#text);
+    this.#isDone = this.#isOfState && this.#position !== undefined;
     this.#positionPutMs = deps.clock.monotonicMs();
   }
 
-  /** Reads the source until `signal` aborts. Rejects with HistoryGoneError, or when the known objects cannot be read from the sink. */
+  get #isOfState(): boolean {
+    return this.#source.replay?.kind === "state";
+  }
+
+  /** Reads the source until `signal` aborts or its replay is put. Rejects with HistoryGoneError, or when the known objects cannot be read from the sink. */
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
+    while (!signal.aborted && !this.#isDone) {
       try {
         if (this.#position === undefined) await this.#list(signal);
         else await this.#watch(this.#position, signal);
@@ -123,15 +140,19 @@ export class SourceReader {
   async #list(signal: AbortSignal): Promise<void> {
     const { name } = this.#source;
     if (this.#hasPut) throw new HistoryGoneError(name);
-    const known = this.#text === undefined ? undefined : await this.#known();
-    const isSnapshot = known === undefined || this.#text === snapshotBegun;
-    this.#text = isSnapshot ? snapshotBegun : comparing;
-    if (known === undefined) this.#putMark("SNAPSHOT_BEGIN", "");
+    const isOfState = this.#isOfState;
+    const isNew = this.#text === undefined && !isOfState;
+    const known = isNew ? undefined : await this.#known();
+    const isSnapshot = isOfState || known === undefined || this.#text === snapshotBegun;
+    // A replay that ends early leaves a sink that knows its objects: a comparison completes it.
+    this.#text = isSnapshot && !isOfState ? snapshotBegun : comparing;
+    if (isOfState || known === undefined) this.#putMark("SNAPSHOT_BEGIN", "");
     const revision = await this.#pages(known ?? new Map(), signal);
     if (revision === undefined) return;
     this.#text = revision;
     this.#position = parsePosition(revision);
     this.#putMark(isSnapshot ? "SNAPSHOT_END" : "POSITION", revision);
+    this.#isDone = isOfState;
   }
 
   /** @returns the list's resourceVersion. Undefined: the reader was stopped. */
@@ -159,11 +180,8 @@ export class SourceReader {
     const before = known.get(key);
     known.delete(key);
     const { uid = "", resourceVersion = "" } = object.metadata ?? {};
-    if (before === undefined) return this.#putObject("ADDED", object);
-    if (before.uid !== uid) {
-      this.#putGone(key, before.uid, revision);
-      return this.#putObject("ADDED", object);
-    }
+    if (before !== undefined && before.uid !== uid) this.#putGone(key, before.uid, revision);
+    if (before?.uid !== uid || this.#isOfState) return this.#putObject("ADDED", object);
     if (before.resourceVersion !== resourceVersion) this.#putObject("MODIFIED", object);
   }
 
@@ -174,7 +192,10 @@ export class SourceReader {
     const taking = new Taking(position);
     const until = AbortSignal.any([signal, taking.stopped.signal]);
     const { resourceVersion } = position;
-    const timeoutSeconds = watchSecondsMin + random.below(watchSecondsMin);
+    const timeoutSeconds =
+      this.#source.replay === undefined
+        ? watchSecondsMin + random.below(watchSecondsMin)
+        : replayWatchSeconds;
     const call = { ...selection, resourceVersion, allowWatchBookmarks: true, timeoutSeconds };
     await client.watch<AnyObject>(encoding.ref, { ...call, signal: until }, (events) =>
       this.#take(events, taking),
@@ -191,10 +212,29 @@ export class SourceReader {
       if (taking.stopped.signal.aborted || taking.refused !== undefined) return;
       taking.events++;
       if (event.type === "ERROR") taking.refused = errorOf(event.object);
+      else if (this.#isPast(event)) this.#end(taking);
       else if (event.type === "BOOKMARK") this.#bookmark(event.object);
       else if (!taking.skips(event.object)) this.#takeObject(event.type, event);
       if (this.#buffer.isFull) taking.stopped.abort();
     }
+  }
+
+  /** Whether all events of the replay came before this one; several may share the last revision. */
+  #isPast({ type, object }: WatchedEvent<AnyObject>): boolean {
+    const { replay } = this.#source;
+    const at = parsePosition(object.metadata?.resourceVersion)?.resourceVersion;
+    if (replay?.kind !== "history" || at === undefined) return false;
+    const beyond = BigInt(at) - BigInt(replay.until);
+    return type === "BOOKMARK" ? beyond >= 0n : beyond > 0n;
+  }
+
+  #end(taking: Taking): void {
+    const { replay } = this.#source;
+    if (replay?.kind !== "history") return;
+    this.#text = replay.until;
+    this.#isDone = true;
+    this.#putMark("POSITION", replay.until);
+    taking.stopped.abort();
   }
 
   #takeObject(type: RecordType, { object, json }: WatchedEvent<AnyObject>): void {
@@ -315,17 +355,6 @@ async function untilRoom(buffer: RecordBuffer, signal: AbortSignal): Promise<voi
   signal.addEventListener("abort", end, { once: true });
   await Promise.race([buffer.room(), ended.promise]);
   signal.removeEventListener("abort", end);
-}
-
-function errorOf(object: unknown): ApiError {
-  return apiErrorOf(isStatus(object) ? (object.code ?? 500) : 500, object, undefined);
-}
-
-function isHistoryGone(error: unknown): boolean {
-  if (!(error instanceof ApiError)) return false;
-  if (error.code === 410) return true;
-  const causes = error.status.details?.causes ?? [];
-  return causes.some((cause) => cause.reason === "ResourceVersionTooLarge");
 }
 
 /** Adds apiVersion and kind, which stock servers omit in list items. */

@@ -11,7 +11,7 @@ import type { Client } from "#client/client.ts";
 import type { MetricSet } from "#metrics/metric-set.ts";
 import type { SupervisedHost } from "./host.ts";
 import { UsageError } from "./usage-error.ts";
-import type { ElectionFlags } from "./role-flags.ts";
+import type { ElectionFlags, LeaseFlags } from "./role-flags.ts";
 
 /** The work of a role in one term, until `signal` aborts. `term` is undefined without an election. */
 export type Work = (signal: AbortSignal, term: LeaderTerm | undefined) => Promise<void>;
@@ -23,7 +23,7 @@ export class Election {
 
   /** Throws UsageError for times with which two processes could lead at once. */
   constructor(host: SupervisedHost, flags: ElectionFlags, metrics: MetricSet) {
-    if (flags.leaderElect) checkTimes(flags);
+    if (flags.leaderElect) checkElectionTimes(flags);
     this.#host = host;
     this.#flags = flags;
     metrics.gaugeOf(
@@ -61,7 +61,7 @@ export class Election {
 }
 
 /** Checks client-go's rule: a failed renewal must have time for another attempt before the lease ends. */
-function checkTimes(flags: ElectionFlags): void {
+export function checkElectionTimes(flags: LeaseFlags): void {
   const { leaderElectLeaseDuration: lease, leaderElectRenewDeadline: renew } = flags;
   if (lease <= renew) {
     throw new UsageError(

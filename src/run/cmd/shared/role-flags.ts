@@ -19,9 +19,12 @@ export interface ApiFlags {
   readonly kubeApiBurst?: number;
 }
 
-/** Flags of the leader election, with durations in milliseconds. */
-export interface ElectionFlags {
+export interface ElectionFlags extends LeaseFlags {
   readonly leaderElect: boolean;
+}
+
+/** Flags of the Lease of an election, with durations in milliseconds. */
+export interface LeaseFlags {
   readonly leaderElectLeaseDuration: number;
   readonly leaderElectRenewDeadline: number;
   readonly leaderElectRetryPeriod: number;
@@ -52,8 +55,30 @@ export function addRoleFlags(
   }: { readonly lease: string; readonly port: number; readonly leaseNamespace?: string },
 ): void {
   addApiFlags(command);
+  command.option("--leader-elect [boolean]", "work only while holding the Lease", boolean, true);
+  addLeaseFlags(command, { lease, leaseNamespace });
   command
-    .option("--leader-elect [boolean]", "work only while holding the Lease", boolean, true)
+    .option("--bind-address <address>", "where health and metrics are served", "127.0.0.1")
+    .option(
+      "--secure-port <port>",
+      "of health and metrics; 0: none",
+      integer("port", 0, 65_535),
+      port,
+    )
+    .option(
+      "--tls-cert-file <file>",
+      "certificate of that port, PEM; absent: one made at the start",
+    )
+    .option("--tls-private-key-file <file>", "its private key, PEM");
+  addTlsFlags(command);
+}
+
+/** Adds the flags of a Lease: its name, and the times of those who take part. */
+export function addLeaseFlags(
+  command: Command,
+  { lease, leaseNamespace }: { readonly lease: string; readonly leaseNamespace: string },
+): void {
+  command
     .option("--leader-elect-resource-name <name>", "of the Lease", lease)
     .option("--leader-elect-resource-namespace <name>", "of the Lease", leaseNamespace)
     .option(
@@ -73,20 +98,7 @@ export function addRoleFlags(
       "between two tries",
       duration,
       electionTimes.retryPeriodMs,
-    )
-    .option("--bind-address <address>", "where health and metrics are served", "127.0.0.1")
-    .option(
-      "--secure-port <port>",
-      "of health and metrics; 0: none",
-      integer("port", 0, 65_535),
-      port,
-    )
-    .option(
-      "--tls-cert-file <file>",
-      "certificate of that port, PEM; absent: one made at the start",
-    )
-    .option("--tls-private-key-file <file>", "its private key, PEM");
-  addTlsFlags(command);
+    );
 }
 
 export function addApiFlags(command: Command): void {

@@ -1,6 +1,10 @@
 /** The command `pilothouse sink`. */
-import type { Command } from "commander";
-import { addRoleFlags, type RoleFlags } from "../shared/role-flags.ts";
+import { type Command, InvalidArgumentError } from "commander";
+import { addApiFlags, addLeaseFlags, addRoleFlags, type RoleFlags } from "../shared/role-flags.ts";
+import type { ReplayFlags } from "./replay.ts";
+
+/** Lease of a sink's instances, of its replays, and of relays with sinks. */
+const lease = { lease: "pilothouse-sink", leaseNamespace: "kube-system" } as const;
 
 export function addSink(program: Command): void {
   const command = program
@@ -9,7 +13,7 @@ export function addSink(program: Command): void {
       "write every change of chosen objects into NATS JetStream, Redis Streams or to HTTP",
     )
     .argument("<file>", "the sinks, as docs/sinks.md shows");
-  addRoleFlags(command, { lease: "pilothouse-sink", port: 10_266 });
+  addRoleFlags(command, { ...lease, port: 10_266 });
   command
     .addHelpText(
       "after",
@@ -37,4 +41,37 @@ A file that writes pods into Redis:
       const { writeSchemas } = await import("./schemas.ts");
       await writeSchemas(file, own.optsWithGlobals<RoleFlags>());
     });
+  addReplay(command);
+}
+
+function addReplay(sink: Command): void {
+  const command = sink
+    .command("replay")
+    .description("send again what the consumers of sinks have read, while no instance runs")
+    .argument("<file>", "the sinks, as docs/sinks.md shows")
+    .option("--from-revision <revision>", "send the events after this resourceVersion", revision)
+    .option("--until <revision>", "last resourceVersion to send; absent: the newest one", revision)
+    .option("--all", "send the whole state, between the marks of a snapshot")
+    .option("--sink <name>", "the one sink to replay; absent: all of the file");
+  addApiFlags(command);
+  addLeaseFlags(command, lease);
+  command
+    .addHelpText(
+      "after",
+      `
+It holds the Lease of the sink's instances, and refuses while one of them runs.
+
+Examples:
+  pilothouse sink replay sinks.yaml --from-revision 81200 --kubeconfig sink.conf
+  pilothouse sink replay sinks.yaml --all --sink pods --kubeconfig sink.conf`,
+    )
+    .action(async (file: string, flags: ReplayFlags) => {
+      const { replaySinks } = await import("./replay.ts");
+      await replaySinks(file, flags);
+    });
+}
+
+function revision(text: string): string {
+  if (/^[1-9]\d{0,18}$/.test(text)) return text;
+  throw new InvalidArgumentError("a resourceVersion is a whole number from 1.");
 }

@@ -93,7 +93,8 @@ async function defined(
   return undefined;
 }
 
-function definitionOf(
+/** Throws UsageError for a format that the kinds do not have. */
+export function definitionOf(
   declared: DeclaredSink,
   driver: SinkDriver,
   kinds: readonly string[],
