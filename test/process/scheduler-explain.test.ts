@@ -34,7 +34,10 @@ void describe("pilothouse scheduler explain", { timeout: 180_000 }, () => {
     up = await startUp(["--data-dir", join(directory, "data"), "--port", "0", "--nodes", "2"]);
     asking = await clientOf(up.kubeconfig);
     const { client } = asking;
-    await client.patch(nodesRef, "", "hollow-1", "merge", { spec: { taints: [taint] } });
+    const spec = { taints: [taint] };
+    await until("a node", () =>
+      client.patch(nodesRef, "", "hollow-1", "merge", { spec }).catch(() => undefined),
+    );
     await until("an account", () => createPod(client, "small").catch(() => undefined));
     placed = await nodeOf(client, "small");
     const resources = { requests: { cpu: "1k" } };

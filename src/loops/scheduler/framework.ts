@@ -148,12 +148,16 @@ export class Framework {
     return signature;
   }
 
-  /** Whether the event may let a Pod fit that these plugins refused. `passes` runs all filters on one node. */
+  /**
+   * Whether the event may let a Pod fit that these plugins refused. `refuserOn` runs all filters on one node and returns
+   * the plugin that refuses. One that is not among `rejectors` is a reason to try again: events that could change its
+   * verdict ask only the plugins that are.
+   */
   mayHelp(
     event: ClusterEvent,
     info: PodInfo,
     rejectors: ReadonlySet<string>,
-    passes: (info: PodInfo, slot: number) => boolean,
+    refuserOn: (info: PodInfo, slot: number) => string | undefined,
   ): boolean {
     // Without nodes, no plugin refused the Pod, and any new node may help.
     let ifFits = rejectors.size === 0 && event.kind === "node";
@@ -165,7 +169,9 @@ export class Framework {
       ifFits ||= hint === "queue-if-fits";
     }
     const slot = "slot" in event ? event.slot : undefined;
-    return ifFits && slot !== undefined && passes(info, slot);
+    if (!ifFits || slot === undefined) return false;
+    const refuser = refuserOn(info, slot);
+    return refuser === undefined || !rejectors.has(refuser);
   }
 
   #plugin(name: string): Plugin {

@@ -27,7 +27,7 @@ export type ClusterEvent =
 /**
  * Whether an event may let a Pod fit that the plugin refused. A wrong "queue" costs one try, a wrong
  * "skip" costs the Pod up to five minutes: when in doubt, "queue". "queue-if-fits" runs all filters on
- * the event's node first; it is "skip" for an event without one.
+ * the event's node first: it is "skip" for an event without one, and when a plugin refuses that refused the Pod before.
  */
 export type Hint = "queue" | "queue-if-fits" | "skip";
 

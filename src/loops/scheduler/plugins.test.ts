@@ -136,6 +136,27 @@ test("a plugin's filter, reason, score, signature and hint take effect by its li
   assert.equal(algorithm.decide(infoOf("tired")).kind, "node");
 });
 
+test("a node that loses what one plugin refused, and is refused by another one now, is a reason to try again", () => {
+  const { cache, algorithm } = algorithmOf(defaultPlugins);
+  const small = makeNode("n1", { cpu: "1" });
+  const taint = { key: "new", effect: "NoSchedule" };
+  cache.setNode({ ...small, spec: { ...small.spec, taints: [taint] } });
+  const pod = infoOf("a", { cpu: "2" });
+  const rejectorsOf = (): ReadonlySet<string> => {
+    const refused = algorithm.decide(pod);
+    assert.ok(refused.kind === "none");
+    return refused.error.plugins;
+  };
+  const before = rejectorsOf();
+  assert.deepEqual([...before], ["TaintToleration"]);
+  cache.setNode(small);
+  const event = { kind: "node", slot: 0, isStatic: true } as const;
+  assert.ok(algorithm.mayHelp(event, pod, before), "no event of sums would be asked of TaintToleration");
+  const after = rejectorsOf();
+  assert.deepEqual([...after], ["NodeResourcesFit"]);
+  assert.ok(!algorithm.mayHelp(event, pod, after), "the same plugin still refuses");
+});
+
 test("filters and scores of nodes and sums may come from several plugins", () => {
   const full = reasonId("Half", "node(s) would be more than half full", true);
   const half = (): Plugin => ({

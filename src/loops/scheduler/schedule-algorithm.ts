@@ -299,8 +299,13 @@ export class ScheduleAlgorithm {
 
   /** Whether the event may let a waiting Pod fit that these plugins refused. */
   mayHelp(event: ClusterEvent, info: PodInfo, rejectors: ReadonlySet<string>): boolean {
-    const passes = (pod: PodInfo, slot: number) => this.passes(pod, slot);
-    return this.#framework.mayHelp(event, info, rejectors, passes);
+    const refuserOn = (pod: PodInfo, slot: number) => this.#refuserOn(pod, slot);
+    return this.#framework.mayHelp(event, info, rejectors, refuserOn);
+  }
+
+  #refuserOn(info: PodInfo, slot: number): string | undefined {
+    const reason = this.#verdict(info, slot);
+    return reason < 0 ? undefined : reasonOf(reason).plugin;
   }
 
   /** Returns a signature: every plugin judges two Pods with equal signatures alike, now and after any event. */
