@@ -15,6 +15,10 @@ import type { Fault } from "./thread-faults.ts";
 const configMaps = "/api/v1/namespaces/default/configmaps";
 const connectionsMax = 8;
 const patientMs = 120_000;
+/** ADR 64 has the circumstances of the abort. */
+const unlessStanding =
+  process.env["PILOTHOUSE_STANDING_THREADS"] === undefined &&
+  "Node 26 may abort a process that terminates a thread with open HTTP/2 connections; PILOTHOUSE_STANDING_THREADS=1 runs it";
 
 function configMap(name: string, n = 0): object {
   return { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { n: String(n) } };
@@ -232,32 +236,36 @@ void describe("serving threads that go", { timeout: 600_000 }, () => {
     );
   });
 
-  void it("are ended when they stand still, and others are served meanwhile", async () => {
-    let isReplaced = false;
-    const replacing = replaced(server, server.born.at(-1) ?? 0, "stand").then(() => {
-      isReplaced = true;
-    });
-    let served = 0;
-    while (!isReplaced) {
+  void it(
+    "are ended when they stand still, and others are served meanwhile",
+    { skip: unlessStanding },
+    async () => {
+      let isReplaced = false;
+      const replacing = replaced(server, server.born.at(-1) ?? 0, "stand").then(() => {
+        isReplaced = true;
+      });
+      let served = 0;
+      while (!isReplaced) {
+        const client = server.connect();
+        const answer = client.request("GET", configMaps).then(
+          ({ status }) => status,
+          () => 0,
+        );
+        const late = pause(2_000).then(() => 0);
+        if ((await Promise.race([answer, late])) === 200) served++;
+        client.close();
+      }
+      await replacing;
+      assert.ok(served > 0, "the other threads serve");
+      assert.match(server.output(), /stands still and is ended/);
       const client = server.connect();
-      const answer = client.request("GET", configMaps).then(
-        ({ status }) => status,
-        () => 0,
+      await until(
+        async () => (await client.request("GET", "/readyz")).status === 200,
+        "it is ready again",
       );
-      const late = pause(2_000).then(() => 0);
-      if ((await Promise.race([answer, late])) === 200) served++;
       client.close();
-    }
-    await replacing;
-    assert.ok(served > 0, "the other threads serve");
-    assert.match(server.output(), /stands still and is ended/);
-    const client = server.connect();
-    await until(
-      async () => (await client.request("GET", "/readyz")).status === 200,
-      "it is ready again",
-    );
-    client.close();
-  });
+    },
+  );
 });
 
 /** Resolves when another thread has begun in the place of `thread`. */

@@ -151,7 +151,10 @@ test("a node that loses what one plugin refused, and is refused by another one n
   assert.deepEqual([...before], ["TaintToleration"]);
   cache.setNode(small);
   const event = { kind: "node", slot: 0, isStatic: true } as const;
-  assert.ok(algorithm.mayHelp(event, pod, before), "no event of sums would be asked of TaintToleration");
+  assert.ok(
+    algorithm.mayHelp(event, pod, before),
+    "no event of sums would be asked of TaintToleration",
+  );
   const after = rejectorsOf();
   assert.deepEqual([...after], ["NodeResourcesFit"]);
   assert.ok(!algorithm.mayHelp(event, pod, after), "the same plugin still refuses");
