@@ -2,8 +2,8 @@
  * A driver that sends again what consumers of a sink have read. It moves the sink's own position back before the first
  * event, so a replay that ends early, or before the newest event, is completed by the sink's next ordinary session.
  *
- * R1  Nothing moves in a sink that has never been written from one of the sources, or that stands before the replay's
- *     beginning: the events between would be left out.
+ * R1  Nothing moves in a sink that has never been written from one of the sources. A source that stands before the
+ *     replay's beginning goes on from where it stands, so that no event is left out.
  * R2  History that is gone ends a replay with an error: no difference is written in its place.
  * R3  `over` aborts once the last record of each source has landed, or when the replay cannot continue.
  */
@@ -36,6 +36,8 @@ export class ReplayDriver implements SinkDriver {
   readonly #sources: ReadonlyMap<string, ReplayedSource>;
   readonly #over = new AbortController();
   readonly #done = new Set<string>();
+  /** Sources that stand before the replay's beginning: they go on as in an ordinary session. */
+  readonly #unread = new Set<string>();
   #hasBegun = false;
   #failure: Error | undefined;
 
@@ -71,8 +73,10 @@ export class ReplayDriver implements SinkDriver {
   /** Moves the sink to the replay's beginning, and `positions` with it. */
   async #begin(session: SinkSession, positions: Map<string, string>): Promise<void> {
     const marks = [...this.#sources.values()].map((source) => {
-      checkPosition(source, positions.get(source.name));
-      return markOf(source);
+      const at = positions.get(source.name);
+      const position = beginningOf(source, at);
+      if (position === at) this.#unread.add(source.name);
+      return markOf(source, position);
     });
     await withinDeadline(this.#deps.clock, session.append(marks));
     for (const { source, position } of marks) positions.set(source, position);
@@ -96,7 +100,8 @@ export class ReplayDriver implements SinkDriver {
       positions,
       inFlightMax: session.inFlightMax,
       known: (name) => {
-        if (this.#sources.get(name)?.replay.kind === "state") return session.known(name);
+        const isOfState = this.#sources.get(name)?.replay.kind === "state";
+        if (isOfState || this.#unread.has(name)) return session.known(name);
         return Promise.reject(this.#lost(name));
       },
       append: async (records) => {
@@ -133,26 +138,22 @@ export class ReplayDriver implements SinkDriver {
   }
 }
 
-/** Throws SinkConfigError when the replay would begin with what no consumer has read. */
-function checkPosition({ name, replay }: ReplayedSource, at: string | undefined): void {
+/** Returns the position at which the source's replay begins. Throws SinkConfigError when none was read. */
+function beginningOf({ name, replay }: ReplayedSource, at: string | undefined): string {
   if (at === undefined) {
     throw new SinkConfigError(`nothing of ${name} was written to it, so nothing can be sent again`);
   }
-  if (replay.kind === "state") return;
+  if (replay.kind === "state") return comparing;
   const position = parsePosition(at);
   if (position === undefined) {
     throw new SinkConfigError(
       `the state of ${name} is not completely written: run the sink until it is, or use --all`,
     );
   }
-  if (BigInt(replay.from) <= BigInt(position.resourceVersion)) return;
-  throw new SinkConfigError(
-    `${name} is written up to revision ${position.resourceVersion}: a replay from ${replay.from} would leave out what lies between`,
-  );
+  return BigInt(replay.from) <= BigInt(position.resourceVersion) ? replay.from : at;
 }
 
-function markOf({ name, encoding, route, replay }: ReplayedSource): SinkRecord {
-  const position = replay.kind === "history" ? replay.from : comparing;
+function markOf({ name, encoding, route, replay }: ReplayedSource, position: string): SinkRecord {
   const resourceVersion = replay.kind === "history" ? replay.from : "";
   const id = `${name}/POSITION/${resourceVersion}`;
   const nothing = { namespace: "", name: "", object: undefined, json: undefined };

@@ -1,6 +1,7 @@
 /** Which revisions of a source its API server can still send: asked by watches, because no request lists them. */
 import type { AnyObject } from "#api/object.ts";
 import { ApiError } from "#api/status.ts";
+import { given } from "#base/given.ts";
 import type { Client } from "#client/client.ts";
 import type { Clock } from "#platform/clock.ts";
 import { errorOf, isHistoryGone } from "./history-gone.ts";
@@ -14,15 +15,27 @@ interface HistoryDeps {
 /** Maximum time in which a server refuses a revision. The watch itself is asked to end after one second. */
 const answerMsMax = 2_000;
 
-/** Returns the revision of a consistent list. */
-export async function newestRevision(
+interface Newest {
+  /** Revision of the API. */
+  readonly api: string;
+  /** Revision that the server's watches have reached; that of a resource at rest may be behind `api` by minutes. */
+  readonly watched: string;
+}
+
+export async function newestRevisions(
   { client }: HistoryDeps,
   { encoding, selection }: SinkSource,
   signal: AbortSignal,
-): Promise<string> {
-  const call = { ...selection, limit: 1, signal };
-  const { metadata } = await client.list<AnyObject>(encoding.ref, call);
-  return metadata.resourceVersion ?? "";
+): Promise<Newest> {
+  // No object has the name: a list from a watch cache has no limit.
+  const { namespace } = selection;
+  const call = { ...given({ namespace }), fieldSelector: "metadata.name=_", signal };
+  const consistent = await client.list<AnyObject>(encoding.ref, call);
+  const cached = await client.list<AnyObject>(encoding.ref, { ...call, resourceVersion: "0" });
+  return {
+    api: consistent.metadata.resourceVersion ?? "",
+    watched: cached.metadata.resourceVersion ?? "",
+  };
 }
 
 /** Returns `from` when a watch can begin there, otherwise the oldest revision up to `newest` where one can. */

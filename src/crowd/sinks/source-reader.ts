@@ -231,7 +231,8 @@ export class SourceReader {
   #end(taking: Taking): void {
     const { replay } = this.#source;
     if (replay?.kind !== "history") return;
-    this.#text = replay.until;
+    const at = this.#position?.resourceVersion ?? "0";
+    if (BigInt(at) < BigInt(replay.until)) this.#text = replay.until;
     this.#isDone = true;
     this.#putMark("POSITION", replay.until);
     taking.stopped.abort();

@@ -5,7 +5,7 @@ import { Sink, type SinkDefinition } from "#sinks/sink.ts";
 import type { RecordType, SinkRecord } from "#sinks/sink-driver.ts";
 import type { DeclaredSink } from "#sinks/sink-file.ts";
 import { SinkMetrics } from "#sinks/sink-metrics.ts";
-import { newestRevision, oldestRevision } from "#sinks/source-history.ts";
+import { newestRevisions, oldestRevision } from "#sinks/source-history.ts";
 import type { Replay, SinkSource } from "#sinks/source-reader.ts";
 import type { Client } from "#client/client.ts";
 import { apiAccess, ApiConnection, paceOf } from "../shared/api-access.ts";
@@ -93,7 +93,11 @@ async function replayAll(
 ): Promise<void> {
   const prepared: Prepared[] = [];
   for (const sink of sinks) prepared.push(await prepare(deps, sink, flags, signal));
-  for (const one of prepared) if (!signal.aborted) await replay(deps, one, signal);
+  for (const one of prepared) {
+    if (signal.aborted) return;
+    if (one.sources.length > 0) await replay(deps, one, signal);
+    else new Progress(deps, one.definition.name).print("complete");
+  }
 }
 
 async function prepare(
@@ -107,26 +111,30 @@ async function prepare(
   const definition = definitionOf(declared, makeDriver(deps, declared), kinds);
   const sources: ReplayedSource[] = [];
   for (const source of definition.sources) {
-    sources.push({ ...source, replay: await replayOf(deps, source, flags, signal) });
+    const replay = await replayOf(deps, source, flags, signal);
+    if (replay !== undefined) sources.push({ ...source, replay });
   }
   return { definition, sources };
 }
 
-/** Throws UsageError for revisions that the API server cannot send. */
+/** Undefined: nothing has happened since the revision. Throws UsageError for those that the API server cannot send. */
 async function replayOf(
   deps: ReplayDeps,
   source: SinkSource,
   { fromRevision: from, until }: ReplayFlags,
   signal: AbortSignal,
-): Promise<Replay> {
+): Promise<Replay | undefined> {
   if (from === undefined) return { kind: "state" };
-  const newest = await newestRevision(deps, source, signal);
+  const { api, watched } = await newestRevisions(deps, source, signal);
   for (const revision of [from, until ?? from]) {
-    if (BigInt(revision) <= BigInt(newest)) continue;
-    throw new UsageError(`revision ${revision} is not there yet: ${source.name} is at ${newest}`);
+    if (BigInt(revision) <= BigInt(api)) continue;
+    throw new UsageError(`revision ${revision} is not there yet: ${source.name} is at ${api}`);
   }
-  const oldest = await oldestRevision(deps, source, { from, newest }, signal);
-  if (oldest === from) return { kind: "history", from, until: until ?? newest };
+  const last = until === undefined || BigInt(until) > BigInt(watched) ? watched : until;
+  const replay = { kind: "history", from, until: last } as const;
+  if (BigInt(from) >= BigInt(last)) return undefined;
+  const oldest = await oldestRevision(deps, source, { from, newest: watched }, signal);
+  if (oldest === from) return replay;
   throw new UsageError(
     `the history of ${source.name} since revision ${from} is gone (410): the oldest revision that can be had is ${oldest}`,
   );
