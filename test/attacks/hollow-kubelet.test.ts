@@ -1,6 +1,6 @@
 /** The port of hollow nodes' kubelets: credentials that do not count, paths that lead elsewhere, logs without end. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
@@ -77,10 +77,11 @@ function reviewing(): Client {
 }
 
 const file = (name: string): string => join(directory, name);
+/** Node makes no pipe with a name. */
+const hasPipe = spawnSync("mkfifo", [file("pipe")]).status === 0;
 
 before(async () => {
   writeFileSync(file("grows"), "");
-  execFileSync("mkfifo", [file("pipe")]);
   const log = (name: string, path: string) => ({
     namespaces: ["a"],
     names: [name],
@@ -208,14 +209,19 @@ void test("writes, execs and unknown methods are refused with the right, too", a
   }
 });
 
-void test("a log that is a pipe, a device, or grows for ever is refused, or ends at 4 MiB", async () => {
+async function assertRefused(name: string): Promise<void> {
+  const path = `/containerLogs/a/${name}/c?follow=true`;
+  const answers = await Promise.all(Array.from({ length: 16 }, () => ask(path, { token: "good" })));
+  assert.deepEqual([...new Set(answers.map(({ status }) => status))], [500], name);
+}
+
+void test("a log that is a pipe is refused", { skip: !hasPipe && "needs mkfifo" }, () =>
+  assertRefused("pipe"),
+);
+
+void test("a log that is a device, or grows for ever, is refused, or ends at 4 MiB", async () => {
   const reader = { token: "good" };
-  for (const name of ["pipe", "zero"]) {
-    const answers = await Promise.all(
-      Array.from({ length: 16 }, () => ask(`/containerLogs/a/${name}/c?follow=true`, reader)),
-    );
-    assert.deepEqual([...new Set(answers.map(({ status }) => status))], [500], name);
-  }
+  await assertRefused("zero");
   const line = `${"x".repeat(1_023)}\n`;
   appendFileSync(file("grows"), line.repeat(10_000));
   const { status, text } = await ask("/containerLogs/a/grows/c?follow=true", reader);
