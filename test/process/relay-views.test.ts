@@ -258,6 +258,8 @@ void describe("views of pilothouse relay", { timeout: 120_000 }, () => {
       // Not for three seconds, but to the first event, whenever that comes.
       .replace(/^poll -N -m 3 (.*)$/m, "poll -N -m 60 $1")
       .replace(/^poll .*$/gm, (line) => `echo "=== ${line.replaceAll('"', "'")}"\n${line}`)
+      // The new pod has no address at first: a change that leaves the rows as they are answers, too.
+      .replace(/^poll "\$url\?since.*$/m, untilItems)
       .replace(/^poll -N .*$/m, (line) => `sed '/^data:/q' < <(exec 2>/dev/null; ${line}\n)`);
     const env = { ...kubectlEnvironment(plane.kubeconfig, directory), KUBECTL: kubectl };
     const shell = `set -u; kubectl() { command "$KUBECTL" "$@"; }\n${marked}`;
@@ -277,6 +279,12 @@ void describe("views of pilothouse relay", { timeout: 120_000 }, () => {
 });
 
 const untilSixAddresses = `until [ "$(poll $url | grep -c http://)" = 6 ]; do :; done`;
+
+/** `line`: a command that prints a ChangeList, with a comment behind it. */
+function untilItems(line: string): string {
+  const hasItems = `[[ $answer == *'"items":[{'* ]]`;
+  return `until answer=$(${line}\n); ${hasItems}; do :; done; printf '%s\\n' "$answer"`;
+}
 
 /** Until the content is another than `etag`. */
 async function pollUntil(client: Poller, etag: string): Promise<Polled> {
