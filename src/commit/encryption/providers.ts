@@ -44,7 +44,7 @@ const gcmNonceBytes = 12;
 const blockBytes = 16;
 const tooShort = "the stored data was shorter than the required size";
 
-/** Pool of random bytes: each request to the host costs as much as a whole block, so many are requested at once. */
+/** Random bytes in stock. Asking the host for 12 bytes takes as long as asking for 16 KiB, so we ask for 16 KiB. */
 const pool = { bytes: new Uint8Array(16 * 1024), at: 16 * 1024 };
 
 /** Returns random bytes; each byte of the pool is used once. */

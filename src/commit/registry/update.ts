@@ -41,7 +41,7 @@ import { versionFault } from "./resource-version.ts";
 import type { Transform, UpdateOptions, UpdateResult } from "./resource-store.ts";
 import { upstreamKey } from "./upstream-keys.ts";
 
-/** Upstream retries until the request's deadline; so many consecutive conflicts mean a bug. */
+/** Upstream retries until the request's deadline. Here a hundred conflicts in a row are taken for a bug. */
 const attemptsMax = 100;
 
 interface Attempt {

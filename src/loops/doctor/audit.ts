@@ -2,8 +2,8 @@
  * An audit log, line by line, as counts of calls by caller.
  *
  * Bounds: `callersMax` callers are counted, calls of further ones only as a number; a line longer than
- * `lineMax`, or that is no event, is dropped and counted; names are cut at `nameMax`. Of one caller `clientsMax`
- * pods or addresses are told apart, of all together `clientsAllMax`.
+ * `lineMax`, or that is no event, is dropped and counted; names are cut at `nameMax`. The pods or addresses that call are
+ * counted up to `clientsMax` per caller and `clientsAllMax` in total.
  */
 import type { Audit, Call, CallKind } from "./evidence.ts";
 

@@ -106,7 +106,7 @@ export interface Evidence extends Samples {
   readonly past?: Samples & Pick<Evidence, "programs">;
   /** Absent: no flag gives the log's file, or it was not readable. */
   readonly audit?: Audit;
-  /** Absent: no caller in the audit log has so many requests, or the workloads were not readable. */
+  /** Absent: no caller in the audit log is busy enough to ask for its workloads, or they were not readable. */
   readonly workloads?: readonly Workload[];
   readonly gaps: readonly Gap[];
 }

@@ -2,8 +2,8 @@
  * Picks any ready endpoint of a Service from its EndpointSlices.
  *
  * Holds  as in upstream, an endpoint is used only when it names a pod of the Service's namespace with the same address.
- *        The address must be permitted for proxying (addresses.ts). So a user who may write EndpointSlices still cannot
- *        direct requests to arbitrary addresses.
+ *        The address must be one that may be proxied to (addresses.ts). A user who may write EndpointSlices can
+ *        therefore not direct requests to any address they like.
  */
 import type { AnyObject } from "#api/object.ts";
 import { failure, notFound } from "#api/status.ts";

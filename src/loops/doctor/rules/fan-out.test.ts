@@ -27,7 +27,7 @@ interface Asked {
   readonly extra?: (client: number) => object;
 }
 
-/** A log of half a minute: each client asks once every so many seconds. */
+/** Returns an audit log of half a minute, in which each client sends one request every `every` seconds. */
 function logOf({ clients, every, user = () => account, verb = "list", extra }: Asked) {
   const counter = new AuditCounter();
   for (let at = 0; at <= seconds; at += every) {
