@@ -39,12 +39,6 @@ export const deviceTaintEvictionRole: ControllerRole = {
 
 const poolIndex = "devicetaint.pool";
 
-interface Waiting {
-  readonly uid: string;
-  /** When the taint was first seen, for taints without timeAdded. */
-  readonly sinceMs: number;
-}
-
 export class DeviceTaintEvictionController implements KeyOptions {
   readonly name = "device-taint-eviction-controller";
   readonly workers = 8;
@@ -56,8 +50,6 @@ export class DeviceTaintEvictionController implements KeyOptions {
   readonly #line: EvictionLine;
   /** Pods that a pass over a pool found. */
   readonly #found = new KeySource();
-  /** By key. */
-  readonly #waiting = new Map<string, Waiting>();
   /** By pool, as read last; dropped when the taints of one of its slices change. Pools without slices have no entry. */
   readonly #taints = new Map<string, EvictingTaints>();
 
@@ -88,11 +80,12 @@ export class DeviceTaintEvictionController implements KeyOptions {
     if (key.startsWith("pool:")) return this.#syncPool(object);
     const pod = this.#pods.getByKey(object);
     const isGoing = pod?.metadata?.deletionTimestamp !== undefined;
-    if (pod === undefined || isGoing) return this.#drop(key);
-    const waiting = this.#findWaiting(key, pod);
-    const dueMs = podDueMs(pod, this.#viewFor(pod), waiting.sinceMs);
+    if (pod === undefined || isGoing) return this.#line.leave(key);
+    // When the taint was first seen, for taints without timeAdded.
+    const sinceMs = this.#line.sinceMs(key, pod);
+    const dueMs = podDueMs(pod, this.#viewFor(pod), sinceMs);
     if (dueMs === undefined) return this.#cancel(key, pod);
-    this.#waiting.set(key, waiting);
+    this.#line.wait(key, pod, sinceMs);
     const waitMs = dueMs - this.#deps.clock.nowMs();
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     const isGranted = this.#line.isGranted(key, pod.metadata?.namespace ?? "");
@@ -117,7 +110,7 @@ export class DeviceTaintEvictionController implements KeyOptions {
         (result) => poolKey(result.driver, result.pool) === pool && taints.has(result.device),
       );
       for (const key of consumersOf(claim))
-        if (isTainted || this.#waiting.has(key)) this.#found.add(key);
+        if (isTainted || this.#line.isWaiting(key)) this.#found.add(key);
     }
   }
 
@@ -138,21 +131,9 @@ export class DeviceTaintEvictionController implements KeyOptions {
     };
   }
 
-  #drop(key: string): undefined {
-    this.#waiting.delete(key);
-    this.#line.leave(key);
-  }
-
-  /** The recorded time, or now for a pod that was not waiting yet. */
-  #findWaiting(key: string, pod: Pod): Waiting {
-    const uid = pod.metadata?.uid ?? "";
-    const known = this.#waiting.get(key);
-    return known?.uid === uid ? known : { uid, sinceMs: this.#deps.clock.nowMs() };
-  }
-
   #cancel(key: string, pod: Pod): undefined {
-    if (!this.#waiting.has(key)) return;
-    this.#drop(key);
+    if (!this.#line.isWaiting(key)) return;
+    this.#line.leave(key);
     this.#deps.recorder.event(pod, "Normal", eventReason, "Cancelling deletion");
   }
 
@@ -160,7 +141,7 @@ export class DeviceTaintEvictionController implements KeyOptions {
     this.#deps.recorder.event(pod, "Normal", eventReason, "Marking for deletion");
     const isDeleted = await this.#line.evict(pod, disruption);
     if (isDeleted) this.#deps.metrics?.deviceTaintEvicted(this.#deps.clock.nowMs() - dueMs);
-    this.#drop(key);
+    this.#line.leave(key);
   }
 }
 

@@ -1,11 +1,11 @@
 /**
- * Evictions of pods at the pace of the recovery budget. A pod that waits for its grant is in line and holds no worker:
- * its key is added again when the budget grants it.
+ * Evictions of pods: since when each pod waits, and the pace of the recovery budget. A pod that waits for its grant is in
+ * line and holds no worker: its key is added again when the budget grants it.
  *
- *   due ─► asks the budget ─► granted at once ─► evicted
- *                          └─► in line ─► granted: the key comes again ─► evicted
+ *   waits ─► due ─► asks the budget ─► granted at once ─► evicted
+ *                                  └─► in line ─► granted: the key comes again ─► evicted
  *
- * Bounds one place in line per due pod; the controller drops it with the pod or with the reason of the eviction.
+ * Bounds one record and one place in line per pod; the controller drops both with the pod or the reason of the eviction.
  */
 import type { Pod, PodCondition } from "#api/gen/types.ts";
 import { formatTime } from "#api/values/time.ts";
@@ -22,6 +22,11 @@ interface Place {
   state: "in line" | "granted" | "used";
 }
 
+interface Waiting {
+  readonly uid: string;
+  readonly sinceMs: number;
+}
+
 /** What the condition DisruptionTarget of an evicted pod says. */
 type DisruptionReason = Pick<PodCondition, "reason" | "message" | "observedGeneration">;
 
@@ -30,10 +35,27 @@ export class EvictionLine {
   readonly granted = new KeySource();
   readonly #deps: Pick<ControllerDeps, "client" | "clock" | "recovery">;
   /** By the controller's key. */
+  readonly #waiting = new Map<string, Waiting>();
   readonly #places = new Map<string, Place>();
 
   constructor(deps: Pick<ControllerDeps, "client" | "clock" | "recovery">) {
     this.#deps = deps;
+  }
+
+  isWaiting(key: string): boolean {
+    return this.#waiting.has(key);
+  }
+
+  /** Returns the time since which this very pod waits: now, if it was not waiting yet. */
+  sinceMs(key: string, pod: Pod): number {
+    const known = this.#waiting.get(key);
+    return known !== undefined && known.uid === uidOf(pod)
+      ? known.sinceMs
+      : this.#deps.clock.nowMs();
+  }
+
+  wait(key: string, pod: Pod, sinceMs: number): void {
+    this.#waiting.set(key, { uid: uidOf(pod), sinceMs });
   }
 
   /** False: the pod is in line, and its key is added again when granted. The next eviction uses the grant. */
@@ -63,6 +85,7 @@ export class EvictionLine {
 
   /** The pod is not evicted, or is evicted already. A grant that it has not used goes to another. */
   leave(key: string): void {
+    this.#waiting.delete(key);
     const place = this.#places.get(key);
     this.#places.delete(key);
     if (place?.state === "granted") this.#deps.recovery?.unused("evict");
@@ -92,4 +115,8 @@ export class EvictionLine {
       throw error;
     }
   }
+}
+
+function uidOf({ metadata }: Pod): string {
+  return metadata?.uid ?? "";
 }

@@ -18,11 +18,6 @@ import { EvictionLine } from "../framework/eviction-line.ts";
 import { refs } from "../framework/refs.ts";
 import { evictionInMs, evictionView, noExecute } from "./tolerance.ts";
 
-interface Waiting {
-  readonly uid: string;
-  readonly sinceMs: number;
-}
-
 export class TaintEvictionController implements ControllerOptions<Pod> {
   readonly name = "taint-eviction-controller";
   readonly workers = 8;
@@ -31,8 +26,6 @@ export class TaintEvictionController implements ControllerOptions<Pod> {
   readonly sources: readonly Source[];
   readonly #deps: ControllerDeps;
   readonly #nodes: Informer<Node>;
-  /** By pod key: when a limited toleration was first seen. */
-  readonly #waiting = new Map<string, Waiting>();
   readonly #line: EvictionLine;
 
   constructor(deps: ControllerDeps) {
@@ -54,38 +47,26 @@ export class TaintEvictionController implements ControllerOptions<Pod> {
   #isConcerned(pod: Pod): boolean {
     const node = this.#nodes.get("", pod.spec?.nodeName ?? "");
     const isTainted = node !== undefined && noExecute(node).length > 0;
-    return isTainted || this.#waiting.has(keyOf(pod));
+    return isTainted || this.#line.isWaiting(keyOf(pod));
   }
 
   async reconcile({ key, object: pod }: ReconcileRequest<Pod>): Promise<ReconcileResult> {
     const node = this.#nodes.get("", pod?.spec?.nodeName ?? "");
     const isGoing = pod?.metadata?.deletionTimestamp !== undefined;
-    if (pod === undefined || node === undefined || isGoing) return this.#drop(key);
-    const waiting = this.#findWaiting(key, pod);
-    const times = { nowMs: this.#deps.clock.nowMs(), sinceMs: waiting.sinceMs };
+    if (pod === undefined || node === undefined || isGoing) return this.#line.leave(key);
+    const sinceMs = this.#line.sinceMs(key, pod);
+    const times = { nowMs: this.#deps.clock.nowMs(), sinceMs };
     const waitMs = evictionInMs(noExecute(node), pod.spec?.tolerations ?? [], times);
     if (waitMs === undefined) return this.#cancel(key, pod);
-    this.#waiting.set(key, waiting);
+    this.#line.wait(key, pod, sinceMs);
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     if (this.#line.isGranted(key, pod.metadata?.namespace ?? "")) await this.#evict(key, pod);
   }
 
-  #drop(key: string): undefined {
-    this.#waiting.delete(key);
-    this.#line.leave(key);
-  }
-
-  /** The recorded time, or now for a pod that was not waiting yet. */
-  #findWaiting(key: string, pod: Pod): Waiting {
-    const uid = pod.metadata?.uid ?? "";
-    const known = this.#waiting.get(key);
-    return known?.uid === uid ? known : { uid, sinceMs: this.#deps.clock.nowMs() };
-  }
-
   /** The pod tolerates its node's taints indefinitely. */
   #cancel(key: string, pod: Pod): undefined {
-    if (!this.#waiting.has(key)) return;
-    this.#drop(key);
+    if (!this.#line.isWaiting(key)) return;
+    this.#line.leave(key);
     const text = `Cancelling deletion of Pod ${key}`;
     this.#deps.recorder.event(pod, "Normal", "TaintManagerEviction", text);
   }
@@ -95,7 +76,7 @@ export class TaintEvictionController implements ControllerOptions<Pod> {
     this.#deps.recorder.event(pod, "Normal", "TaintManagerEviction", text);
     const seen = given({ observedGeneration: pod.metadata?.generation });
     await this.#line.evict(pod, { ...disruption, ...seen });
-    this.#drop(key);
+    this.#line.leave(key);
   }
 }
 
