@@ -8,18 +8,13 @@
 import { readFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { parseArgs } from "node:util";
-import { CertificateAuthenticator } from "../../src/gate/auth/x509.ts";
 import { ByteTransportError, type ByteTransport } from "../../src/core/platform/byte-transport.ts";
-import type { Client } from "../../src/crowd/client/client.ts";
 import { NodeClock } from "../../src/core/platform/node/clock.ts";
 import { httpLimits, listen } from "../../src/core/platform/node/http/http.ts";
-import { NodeRandom } from "../../src/core/platform/node/random.ts";
-import { relayLedgerLimits } from "../../src/run/cmd/shared/limits.ts";
-import { Ledger } from "../../src/core/platform/ledger.ts";
 import { silentLog } from "../../src/core/platform/log.ts";
-import { heapBytesMax } from "../../src/core/platform/node/heap.ts";
 import { relayLimits } from "../../src/crowd/relay/limits.ts";
 import { createRelay } from "../../src/crowd/relay/relay.ts";
+import { relayDeps } from "./relay-deps.ts";
 import { type Counter, MetricSet } from "#metrics/metric-set.ts";
 
 const { values } = parseArgs({
@@ -96,28 +91,12 @@ const kind =
   nodes === 0
     ? { group: "", version: "v1", resource: "configmaps", kind: "ConfigMap" }
     : { group: "", version: "v1", resource: "pods", kind: "Pod" };
-const relay = createRelay(
-  {
-    clock,
-    random: new NodeRandom(),
-    log: silentLog,
-    ledger: new Ledger(relayLedgerLimits(heapBytesMax())),
-    metrics,
-    http,
-    passHttp: http,
-    anonymousHttp: http,
-    // Reviews are all that is asked of it.
-    client: { create: review } as unknown as Client,
-    headers: () => ({}),
-    peers: new CertificateAuthenticator({ clock }),
-  },
-  {
-    resources: [{ ...kind, namespaced: true, apiVersion: "v1" }],
-    views: [],
-    consistency: "cache",
-    limits: { ...relayLimits, ...(rate === 0 ? { flushMs: 0 } : {}), reviewStreamsMs: 600_000 },
-  },
-);
+const relay = createRelay(relayDeps({ clock, metrics, http, review }), {
+  resources: [{ ...kind, namespaced: true, apiVersion: "v1" }],
+  views: [],
+  consistency: "cache",
+  limits: { ...relayLimits, ...(rate === 0 ? { flushMs: 0 } : {}), reviewStreamsMs: 600_000 },
+});
 /** More streams a connection than a server offers: what is measured is the fan-out. */
 const limits = { ...httpLimits, connectionsMax: 60_000, streamsPerConnectionMax: 1_000 };
 const tls =

@@ -8,19 +8,14 @@
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
-import { CertificateAuthenticator } from "../../src/gate/auth/x509.ts";
 import type { ByteTransport } from "../../src/core/platform/byte-transport.ts";
 import { ByteTransportError } from "../../src/core/platform/byte-transport.ts";
-import type { Client } from "../../src/crowd/client/client.ts";
-import { relayLedgerLimits } from "../../src/run/cmd/shared/limits.ts";
-import { Ledger } from "../../src/core/platform/ledger.ts";
 import { silentLog } from "../../src/core/platform/log.ts";
-import { heapBytesMax } from "../../src/core/platform/node/heap.ts";
 import { NodeClock } from "../../src/core/platform/node/clock.ts";
 import { httpLimits, listen } from "../../src/core/platform/node/http/http.ts";
-import { NodeRandom } from "../../src/core/platform/node/random.ts";
 import { relayLimits } from "../../src/crowd/relay/limits.ts";
 import { createRelay } from "../../src/crowd/relay/relay.ts";
+import { relayDeps } from "./relay-deps.ts";
 import { parseViewFile } from "../../src/crowd/relay/views/view-definition.ts";
 import { MetricSet } from "#metrics/metric-set.ts";
 
@@ -112,28 +107,12 @@ views:
 `);
 if (definition === undefined) throw new Error("the view is missing");
 const clock = new NodeClock();
-const relay = createRelay(
-  {
-    clock,
-    random: new NodeRandom(),
-    log: silentLog,
-    ledger: new Ledger(relayLedgerLimits(heapBytesMax())),
-    metrics: new MetricSet(),
-    http,
-    passHttp: http,
-    anonymousHttp: http,
-    // Reviews are all that is asked of it.
-    client: { create: review } as unknown as Client,
-    headers: () => ({}),
-    peers: new CertificateAuthenticator({ clock }),
-  },
-  {
-    resources: [kind],
-    views: [{ definition, kind }],
-    consistency: "cache",
-    limits: relayLimits,
-  },
-);
+const relay = createRelay(relayDeps({ clock, metrics: new MetricSet(), http, review }), {
+  resources: [kind],
+  views: [{ definition, kind }],
+  consistency: "cache",
+  limits: relayLimits,
+});
 const limits = { ...httpLimits, connectionsMax: 120_000, streamsPerConnectionMax: 1_000 };
 const pem = Object.fromEntries(
   Object.entries({ key: values.key, cert: values.cert, clientCa: values.clientCa }).flatMap(

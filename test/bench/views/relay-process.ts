@@ -5,20 +5,15 @@
  * Prints its port, and when the first table was there. A line on stdin changes an endpoint, as many times as it says.
  */
 import { createInterface } from "node:readline";
-import { CertificateAuthenticator } from "#auth/x509.ts";
-import type { Client } from "#client/client.ts";
-import { relayLedgerLimits } from "#cmd/shared/limits.ts";
 import { MetricSet } from "#metrics/metric-set.ts";
 import type { ByteResponse, ByteTransport } from "#platform/byte-transport.ts";
 import type { TakeChunk } from "#platform/http.ts";
-import { Ledger } from "#platform/ledger.ts";
 import { silentLog } from "#platform/log.ts";
 import { NodeClock } from "#platform/node/clock.ts";
-import { heapBytesMax } from "#platform/node/heap.ts";
 import { httpLimits, listen } from "#platform/node/http/http.ts";
-import { NodeRandom } from "#platform/node/random.ts";
 import { relayLimits } from "#relay/limits.ts";
 import { createRelay } from "#relay/relay.ts";
+import { relayDeps } from "../relay-deps.ts";
 import { routedKinds } from "#relay/testing/routed-objects.ts";
 import { parseViewFile } from "#relay/views/view-definition.ts";
 import { collections, size, slice } from "./cluster.ts";
@@ -71,28 +66,12 @@ const [kind, ...joined] = routedKinds;
 if (definition === undefined) throw new Error("the view is missing");
 const clock = new NodeClock();
 const startMs = performance.now();
-const relay = createRelay(
-  {
-    clock,
-    random: new NodeRandom(),
-    log: silentLog,
-    ledger: new Ledger(relayLedgerLimits(heapBytesMax())),
-    metrics: new MetricSet(),
-    http,
-    passHttp: http,
-    anonymousHttp: http,
-    // Reviews are all that is asked of it.
-    client: { create: review } as unknown as Client,
-    headers: () => ({}),
-    peers: new CertificateAuthenticator({ clock }),
-  },
-  {
-    resources: routedKinds,
-    views: [{ definition, kind, joined }],
-    consistency: "cache",
-    limits: relayLimits,
-  },
-);
+const relay = createRelay(relayDeps({ clock, metrics: new MetricSet(), http, review }), {
+  resources: routedKinds,
+  views: [{ definition, kind, joined }],
+  consistency: "cache",
+  limits: relayLimits,
+});
 const limits = { ...httpLimits, connectionsMax: 20_000 };
 const at = { host: "127.0.0.1", port: 0, limits, ownHttp1: true };
 const listening = await listen(at, relay.handler, silentLog);
